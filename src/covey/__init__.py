@@ -1,0 +1,63 @@
+"""covey: content-based publish/subscribe. Register Boolean subscriptions, match events to those who asked for them."""
+
+from covey.errors import (
+    CoveyError,
+    DuplicateIdError,
+    EventError,
+    FilterError,
+    FilterSyntaxError,
+    FilterTypeError,
+    IndexFileError,
+    LimitError,
+    SchemaError,
+    UnknownIdError,
+)
+from covey.events import Attribute, Schema, parse_xml, read_json_lines
+from covey.filters import Filter, attr
+from covey.language import from_json, parse, to_json
+from covey.limits import Limits
+from covey.matching import (
+    AddManyError,
+    AddReport,
+    BadSubscription,
+    Explanation,
+    Index,
+    IndexStats,
+    Matches,
+    Statistics,
+    explain,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AddManyError",
+    "AddReport",
+    "Attribute",
+    "BadSubscription",
+    "CoveyError",
+    "DuplicateIdError",
+    "EventError",
+    "Explanation",
+    "Filter",
+    "FilterError",
+    "FilterSyntaxError",
+    "FilterTypeError",
+    "Index",
+    "IndexFileError",
+    "IndexStats",
+    "LimitError",
+    "Limits",
+    "Matches",
+    "Schema",
+    "SchemaError",
+    "Statistics",
+    "UnknownIdError",
+    "attr",
+    "explain",
+    "from_json",
+    "parse",
+    "parse_xml",
+    "read_json_lines",
+    "to_json",
+]

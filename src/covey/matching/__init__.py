@@ -1,0 +1,23 @@
+"""The matcher: an index of subscriptions, and which of them events meet.
+
+May import `covey.diagrams`, `covey.events`, `covey.language`, `covey.filters`. Knows nothing of brokers, Spark or
+how filters relate. Filters are lowered to arrays (`lowering`, `coding`), compiled to tables of decision diagrams
+(`compile_kernels`, `planning_kernels`, `tables`), and events are encoded (`encoding`) and matched (`kernels`).
+"""
+
+from covey.matching.explain import Explanation, explain
+from covey.matching.index import AddManyError, AddReport, BadSubscription, Index, IndexStats
+from covey.matching.matches import Matches
+from covey.matching.statistics import Statistics
+
+__all__ = [
+    "AddManyError",
+    "AddReport",
+    "BadSubscription",
+    "Explanation",
+    "Index",
+    "IndexStats",
+    "Matches",
+    "Statistics",
+    "explain",
+]

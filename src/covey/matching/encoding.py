@@ -1,0 +1,280 @@
+"""Events to codes: the first of matching's two steps, done once for each attribute and distinct value.
+
+An `Encoder` belongs to a segment (code spaces do); it is made when a segment is first matched, and is read-only after.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.events import Columns, Piece
+from covey.filters import Predicate
+from covey.filters.values import Scalar, Value
+from covey.matching.coding import MISSING, CodeSpaces
+from covey.matching.encoding_kernels import build_grid, encode_doubles, encode_integers
+from covey.matching.lowering import BOOLEAN, KINDS, LIST, NUMBER, STRING, TIMESTAMP, number_pair
+from covey.matching.patterns import AttributePatterns
+
+PADDING = 64
+"""Codes that kernels may read past the last event."""
+_GRID_FROM = 64
+_NO_ROWS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+_NO_GRID: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+_KIND_OF_PIECE = {"int": NUMBER, "double": NUMBER, "bigint": NUMBER, "boolean": BOOLEAN, "timestamp": TIMESTAMP}
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSpace:
+    """The sorted constants of one attribute and kind, with a grid over them."""
+
+    base: int
+    first: int
+    last: int
+    grid: NDArray[np.int32]
+    lowest: float
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A batch for one segment: string pieces by distinct value, and the truth of patterns."""
+
+    text_codes: Mapping[tuple[int, int], NDArray[np.int32]]
+    """(attribute, piece) -> code of each distinct string."""
+    numbers: Mapping[tuple[int, int], NDArray[np.int32]]
+    """(attribute, piece) -> number of each row's value among the attribute's distinct values, for pattern rows."""
+    missing_number: NDArray[np.int32]
+    pattern_start: NDArray[np.int64]
+    pattern_truth: NDArray[np.uint8]
+
+
+class Encoder:
+    """Codes for one segment."""
+
+    def __init__(
+        self, names: list[str], spaces: CodeSpaces, patterns: list[Predicate], defaults: Mapping[str, Scalar]
+    ) -> None:
+        self.names = names
+        self._spaces = spaces
+        self._numbers = [[self._number_space(a, kind) for kind in range(KINDS)] for a in range(len(names))]
+        self._texts: list[dict[str, int] | None] = [None] * len(names)
+        self._sorted: list[list[str] | None] = [None] * len(names)
+        self.pattern_row, self.pattern_attributes = pattern_rows(names, patterns)
+        grouped: dict[int, list[int]] = {}
+        for number, pattern in enumerate(patterns):
+            grouped.setdefault(names.index(pattern.attribute), []).append(number)
+        self._pattern_numbers = grouped
+        self._patterns = {a: AttributePatterns([patterns[n] for n in numbers]) for a, numbers in grouped.items()}
+        self._pattern_count = len(patterns)
+        self._defaults = {a: defaults[name] for a, name in enumerate(names) if name in defaults}
+        self.missing = np.zeros(len(names), dtype=np.int32)
+        for a, value in self._defaults.items():
+            self.missing[a] = self.code(a, value)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the code matrix: attributes, then those of them that have patterns again."""
+        return len(self.names) + len(self.pattern_attributes)
+
+    def _number_space(self, attribute: int, kind: int) -> NumberSpace:
+        spaces = self._spaces
+        slot = attribute * KINDS + kind
+        base, first = int(spaces.base[attribute, kind]), int(spaces.starts[slot])
+        # The next kind's base tells how many constants this one has.
+        after = int(spaces.base[attribute, kind + 1]) if kind + 1 < KINDS else int(spaces.size[attribute])
+        last = first + (after - base - 1) // 2
+        if kind == STRING or last - first < _GRID_FROM:
+            return NumberSpace(base, first, last, _NO_GRID, 0.0, 0.0)
+        constants = spaces.numbers[first:last]
+        finite = constants[np.isfinite(constants)]
+        spread = float(finite[-1]) - float(finite[0]) if len(finite) else 0.0
+        cells = 1 << (len(constants) - 1).bit_length()
+        if spread <= 0.0 or not math.isfinite(spread) or not math.isfinite(cells / spread):
+            return NumberSpace(base, first, last, _NO_GRID, 0.0, 0.0)
+        grid = np.empty(cells + 1, dtype=np.int32)
+        lowest, scale = float(finite[0]), cells / spread
+        build_grid(constants, grid, lowest, scale)
+        return NumberSpace(base, first, last, grid, lowest, scale)
+
+    def _text_table(self, attribute: int) -> dict[str, int]:
+        table = self._texts[attribute]
+        if table is None:
+            texts = self._sorted_texts(attribute)
+            base = int(self._spaces.base[attribute, STRING])
+            table = dict(zip(texts, range(base + 1, base + 2 * len(texts) + 1, 2), strict=True))
+            self._texts[attribute] = table
+        return table
+
+    def _sorted_texts(self, attribute: int) -> list[str]:
+        texts = self._sorted[attribute]
+        if texts is None:
+            space = self._numbers[attribute][STRING]
+            found: list[str] = self._spaces.texts[space.first : space.last].to_pylist()
+            texts = found
+            self._sorted[attribute] = texts
+        return texts
+
+    def text_code(self, attribute: int, text: str) -> int:
+        """The code of a string."""
+        code = self._text_table(attribute).get(text)
+        if code is not None:
+            return code
+        base = self._numbers[attribute][STRING].base
+        if not self._spaces.ordered_texts[attribute]:
+            return base  # all gaps are alike
+        return base + 2 * bisect_left(self._sorted_texts(attribute), text)
+
+    def code(self, attribute: int, value: Value) -> int:
+        """The code of one value; slow, for single values."""
+        if isinstance(value, tuple):
+            return int(self._spaces.base[attribute, LIST])
+        if isinstance(value, str):
+            return self.text_code(attribute, value)
+        kind = BOOLEAN if isinstance(value, bool) else NUMBER if isinstance(value, (int, float)) else TIMESTAMP
+        space = self._numbers[attribute][kind]
+        pairs = _Pairs(self._spaces, space)
+        pair = number_pair(value)
+        position = bisect_left(pairs, pair)
+        equal = position < len(pairs) and pairs[position] == pair
+        return space.base + 2 * position + int(equal)
+
+    def prepare(self, columns: Columns) -> Encoded:
+        """What is shared by all chunks of a batch: codes of distinct strings, truth of patterns."""
+        text_codes: dict[tuple[int, int], NDArray[np.int32]] = {}
+        numbers: dict[tuple[int, int], NDArray[np.int32]] = {}
+        start = np.zeros(self._pattern_count, dtype=np.int64)
+        missing_number = np.zeros(len(self.names), dtype=np.int32)
+        truths: list[NDArray[np.uint8]] = []
+        used = 0
+        for attribute, name in enumerate(self.names):
+            values: list[Any] = []
+            patterned = attribute in self._patterns
+            for place, piece in enumerate(columns.pieces.get(name, ())):
+                if piece.type == "string":
+                    assert piece.dictionary is not None
+                    words = piece.dictionary.to_pylist()
+                    text_codes[attribute, place] = self._word_codes(attribute, words)
+                    if patterned:
+                        numbers[attribute, place] = piece.values + np.int32(len(values) + 1)
+                        values.extend(words)
+                elif piece.type == "list" and patterned:
+                    numbers[attribute, place] = _number_lists(piece, values)
+            if patterned:
+                default = self._defaults.get(attribute)
+                if isinstance(default, str):
+                    values.append(default)
+                    missing_number[attribute] = len(values)
+                truth = self._patterns[attribute].truth(values)
+                for row, pattern in enumerate(self._pattern_numbers[attribute]):
+                    start[pattern] = used + row * truth.shape[1]
+                used += truth.size
+                truths.append(truth.reshape(-1))
+        truth = np.concatenate(truths) if truths else np.zeros(1, dtype=np.uint8)
+        return Encoded(text_codes, numbers, missing_number, start, truth)
+
+    def _word_codes(self, attribute: int, words: list[str]) -> NDArray[np.int32]:
+        if self._spaces.ordered_texts[attribute]:
+            return np.array([self.text_code(attribute, word) for word in words], dtype=np.int32)
+        find, gap = self._text_table(attribute).get, self._numbers[attribute][STRING].base
+        return np.array([find(word, gap) for word in words], dtype=np.int32)
+
+    def encode(self, columns: Columns, encoded: Encoded, first: int, last: int) -> NDArray[np.int32]:
+        """The codes of events first to last, a row an attribute and one more for each that has patterns."""
+        count = last - first
+        codes = np.zeros((self.rows, count + PADDING), dtype=np.int32)
+        for attribute, name in enumerate(self.names):
+            out = codes[attribute]
+            if self.missing[attribute] != MISSING:
+                out[:count] = self.missing[attribute]
+            row = self.pattern_attributes.get(attribute)
+            if row is not None and encoded.missing_number[attribute]:
+                codes[row, :count] = encoded.missing_number[attribute]
+            for place, piece in enumerate(columns.pieces.get(name, ())):
+                values, rows = _slice(piece, first, last)
+                self._encode_piece(attribute, piece.type, values, rows, first, out, encoded, place)
+                if row is not None:
+                    target = slice(0, count) if rows is None else rows - first
+                    numbers = encoded.numbers.get((attribute, place))
+                    if numbers is None:
+                        codes[row, target] = 0
+                    elif piece.rows is None:
+                        codes[row, target] = numbers[first:last]
+                    else:
+                        low, high = np.searchsorted(piece.rows, (first, last))
+                        codes[row, target] = numbers[low:high]
+        return codes
+
+    def _encode_piece(
+        self, attribute: int, kind: str, values: NDArray[Any], rows: NDArray[np.int64] | None, first: int,
+        out: NDArray[np.int32], encoded: Encoded, place: int,
+    ) -> None:  # fmt: skip
+        if kind == "string":
+            target = slice(0, len(values)) if rows is None else rows - first
+            out[target] = encoded.text_codes[attribute, place][values]
+            return
+        if kind == "list":
+            out[slice(0, len(values)) if rows is None else rows - first] = self._spaces.base[attribute, LIST]
+            return
+        if kind == "bigint":
+            targets = range(len(values)) if rows is None else (rows - first).tolist()
+            for target, value in zip(targets, values.tolist(), strict=True):
+                out[target] = self.code(attribute, value)
+            return
+        space = self._numbers[attribute][_KIND_OF_PIECE[kind]]
+        kernel = encode_doubles if kind == "double" else encode_integers
+        kernel(
+            values, _NO_ROWS if rows is None else rows, first, out, space.base, self._spaces.numbers,
+            self._spaces.remainders, space.first, space.last, space.grid, space.lowest, space.scale,
+        )  # fmt: skip
+
+
+class _Pairs:
+    """Constants as (number, remainder) pairs, for bisect."""
+
+    def __init__(self, spaces: CodeSpaces, space: NumberSpace) -> None:
+        self._spaces, self._space = spaces, space
+
+    def __len__(self) -> int:
+        return self._space.last - self._space.first
+
+    def __getitem__(self, position: int) -> tuple[float, int]:
+        at = self._space.first + position
+        return (float(self._spaces.numbers[at]), int(self._spaces.remainders[at]) if len(self._spaces.remainders) else 0)
+
+
+def pattern_rows(names: list[str], patterns: list[Predicate]) -> tuple[NDArray[np.int32], dict[int, int]]:
+    """For each pattern the row that holds its attribute's distinct values; and that row by attribute."""
+    rows: dict[int, int] = {}
+    numbers = {name: number for number, name in enumerate(names)}
+    out = np.empty(len(patterns), dtype=np.int32)
+    for position, pattern in enumerate(patterns):
+        out[position] = rows.setdefault(numbers[pattern.attribute], len(names) + len(rows))
+    return out, rows
+
+
+def _slice(piece: Piece, first: int, last: int) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
+    if piece.rows is None:
+        return piece.values[first:last], None
+    low, high = np.searchsorted(piece.rows, (first, last))
+    return piece.values[low:high], piece.rows[low:high]
+
+
+def _number_lists(piece: Piece, values: list[Any]) -> NDArray[np.int32]:
+    """Number the distinct lists of a piece after the values there are, and add them to these."""
+    known: dict[Any, int] = {}
+    numbers = np.empty(len(piece.values), dtype=np.int32)
+    for position, value in enumerate(piece.values.tolist()):
+        key = tuple(map(repr, value))
+        number = known.get(key)
+        if number is None:
+            values.append(value)
+            number = known[key] = len(values)
+        numbers[position] = number
+    return numbers

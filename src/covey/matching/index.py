@@ -1,0 +1,621 @@
+"""The index: subscriptions in, events matched, both at once.
+
+An index is a few immutable segments, a bitmap of deletions for each, and a small head of subscriptions that were
+added since. All of that is one immutable `State`; a change makes a new one under the writers' lock and puts it in
+place by a single assignment. A reader takes the state once, so it never sees half a change, never waits, and every
+answer is that of some moment during the call.
+
+When the head is full it becomes a segment; a segment is merged with the one before it as long as that isn't at least
+four times larger, so there are few segments and each subscription is compiled again only a logarithmic number of
+times. Large merges run in the background.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from covey.errors import CoveyError, DuplicateIdError, EventError, FilterError, IndexFileError, LimitError, UnknownIdError
+from covey.events import Batch, Columns, Schema, columns, row
+from covey.filters import Filter, Is, Semantics, matches
+from covey.filters.semantics import check_semantics
+from covey.filters.values import Scalar
+from covey.language import parse
+from covey.limits import DEFAULT_LIMITS, Limits
+from covey.matching.explain import Explanation, explain
+from covey.matching.lowering import Lowering
+from covey.matching.matches import Matches, Part
+from covey.matching.segment import Segment, build_segment
+from covey.matching.statistics import Statistics
+from covey.matching.storage import read_index, write_index
+
+ORDERS = ("selectivity", "attribute", "frequency", "random")
+_HEAD = 64
+"""Subscriptions that wait in the head, matched one by one, until they become a segment."""
+_TIER = 4
+_BACKGROUND = 50_000
+"""Merges of more subscriptions than this run in the background."""
+_CHUNK = 32_768
+"""Events matched at once: more are sorted better, fewer need less memory for their matches."""
+_CHUNK_MATCHES = 8_000_000
+_TRIAL = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class BadSubscription:
+    """A row of `add_many` that could not be added."""
+
+    row: int
+    id: str
+    error: CoveyError
+
+
+@dataclass(frozen=True, slots=True)
+class AddReport:
+    """What `add_many` did."""
+
+    added: int
+    errors: list[BadSubscription]
+
+
+class AddManyError(CoveyError):
+    """Some rows of `add_many` are bad; nothing was added. `errors` has every one of them."""
+
+    _SHOWN = 10
+
+    def __init__(self, errors: list[BadSubscription]) -> None:
+        self.errors = errors
+        lines = [f"row {bad.row}, id {bad.id!r}: {bad.error}" for bad in errors[: self._SHOWN]]
+        if len(errors) > self._SHOWN:
+            lines.append(f"… and {len(errors) - self._SHOWN:,} more (see .errors)")
+        super().__init__(f"{len(errors):,} subscriptions can't be added, so none was:\n" + "\n".join(lines))
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStats:
+    """How large an index is and how it is laid out."""
+
+    subscriptions: int
+    segments: int
+    waiting: int
+    deleted: int
+    attributes: int
+    predicates: int
+    """Distinct constants that attributes are compared with, and patterns."""
+    tables: int
+    partitions: int
+    entries: int
+    swept: int
+    """Entries without a key or range: every event is tried on them."""
+    nodes: int
+    bytes: int
+    semantics: Semantics
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True)
+class _Sealed:
+    """A segment and which of its subscriptions are gone."""
+
+    segment: Segment
+    deleted: NDArray[np.uint8]
+    gone: int = 0
+
+    @property
+    def live(self) -> int:
+        return len(self.segment) - self.gone
+
+    def find(self, subscription: str) -> int | None:
+        ordinal = self.segment.ordinals.get(subscription)
+        if ordinal is None or self.deleted[ordinal >> 3] >> (ordinal & 7) & 1:
+            return None
+        return ordinal
+
+    def without(self, ordinals: Sequence[int]) -> _Sealed:
+        deleted = self.deleted.copy()
+        for ordinal in ordinals:
+            deleted[ordinal >> 3] |= 1 << (ordinal & 7)
+        return _Sealed(self.segment, deleted, self.gone + len(ordinals))
+
+    def alive(self) -> NDArray[np.int64]:
+        bits = np.unpackbits(self.deleted, bitorder="little")[: len(self.segment)]
+        return np.flatnonzero(bits == 0)
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A subscription in the head."""
+
+    text: str
+    condition: Filter
+
+
+@dataclass(frozen=True)
+class _State:
+    sealed: tuple[_Sealed, ...] = ()
+    head: Mapping[str, _Waiting] = field(default_factory=dict)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All attributes that some segment or waiting subscription names."""
+        found = dict.fromkeys(name for sealed in self.sealed for name in sealed.segment.names)
+        for waiting in self.head.values():
+            found.update(dict.fromkeys(waiting.condition.attributes()))
+        return tuple(found)
+
+
+class Index:
+    """Subscriptions by id, and which of them an event meets. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        *,
+        semantics: Semantics = "sql",
+        schema: Schema | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        order: str = "selectivity",
+        statistics: Statistics | None = None,
+    ) -> None:
+        if order not in ORDERS:
+            raise CoveyError(f"order {order!r} is not known; use one of {', '.join(ORDERS)}")
+        self._semantics = check_semantics(semantics)
+        self._schema = schema
+        self._limits = limits
+        self._order = order
+        self._statistics = statistics
+        self._state = _State()
+        self._lock = threading.RLock()
+        self._merging: Future[None] | None = None
+
+    # Changing
+
+    def add(self, id: str, filter: str | Filter) -> None:
+        """Add a subscription. An id that is there already, or a filter that can't be used, is an error."""
+        waiting = self._prepared(id, filter)
+        with self._lock:
+            if id in self:
+                raise DuplicateIdError(f"subscription {id!r} is in the index already; replace() changes it")
+            self._place(replace(self._state, head={**self._state.head, id: waiting}))
+
+    def replace(self, id: str, filter: str | Filter) -> None:
+        """Give a subscription another filter: readers see the old one or the new one."""
+        waiting = self._prepared(id, filter)
+        with self._lock:
+            state = self._without([id])
+            self._place(replace(state, head={**state.head, id: waiting}))
+
+    def remove(self, id: str) -> None:
+        """Remove a subscription."""
+        with self._lock:
+            self._place(self._without([id]))
+
+    def add_many(
+        self,
+        subscriptions: Iterable[tuple[str, str | Filter]],
+        *,
+        on_error: Literal["raise", "collect"] = "raise",
+    ) -> AddReport:
+        """Add subscriptions in bulk, as one change. Bad rows are all found: with "raise" they are an AddManyError and
+        nothing is added, with "collect" the good rows are added and the report lists the bad ones."""
+        if on_error not in ("raise", "collect"):
+            raise CoveyError(f"on_error {on_error!r} is not known; use raise or collect")
+        rows = list(subscriptions)
+        segment, errors = self._compiled(rows)
+        with self._lock:
+            if segment is not None:
+                duplicates = [i for i in segment.ids.to_pylist() if i in self] if len(self) else []
+                if duplicates:
+                    again = set(duplicates)
+                    errors += [
+                        BadSubscription(number, id, DuplicateIdError(f"subscription {id!r} is in the index already"))
+                        for number, (id, _) in enumerate(rows)
+                        if id in again
+                    ]
+                    kept = [one for one in rows if one[0] not in again]
+                    segment, more = self._compiled(kept) if on_error == "collect" else (None, [])
+                    errors += [bad for bad in more if bad.id not in {known.id for known in errors}]
+            errors.sort(key=lambda bad: bad.row)
+            if errors and on_error == "raise":
+                raise AddManyError(errors)
+            if segment is not None and len(segment):
+                self._seal_head()
+                sealed = _Sealed(segment, np.zeros(len(segment) // 8 + 1, dtype=np.uint8))
+                self._place(replace(self._state, sealed=(*self._state.sealed, sealed)))
+            return AddReport(0 if segment is None else len(segment), errors)
+
+    def _compiled(self, rows: list[tuple[str, str | Filter]]) -> tuple[Segment | None, list[BadSubscription]]:
+        from covey.matching.bulk import compile_rows
+
+        return compile_rows(
+            rows, semantics=self._semantics, schema=self._schema, limits=self._limits, order=self._order,
+            statistics=self._statistics,
+        )  # fmt: skip
+
+    def _prepared(self, id: str, given: str | Filter) -> _Waiting:
+        """A subscription that is known to compile."""
+        check_id(id)
+        condition = as_filter(given, self._limits)
+        text = given if isinstance(given, str) else str(given)
+        if self._schema is not None:
+            condition = self._schema.check(condition)
+        try:
+            Lowering(self._limits).add(condition)
+            if any(isinstance(node, Is) for node in _nodes(condition)):
+                # IS UNKNOWN may double its part: only compiling tells how large the diagram gets.
+                self._segment([(id, _Waiting(text, condition))])
+        except LimitError as error:
+            raise LimitError(f"subscription {id!r}: {error}") from None
+        return _Waiting(text, condition)
+
+    def _without(self, ids: Sequence[str]) -> _State:
+        """The state without these subscriptions."""
+        state = self._state
+        head = dict(state.head)
+        gone: dict[int, list[int]] = {}
+        for id in ids:
+            if head.pop(id, None) is not None:
+                continue
+            for place, sealed in enumerate(state.sealed):
+                ordinal = sealed.find(id)
+                if ordinal is not None:
+                    gone.setdefault(place, []).append(ordinal)
+                    break
+            else:
+                raise UnknownIdError(f"subscription {id!r} is not in the index")
+        changed = tuple(
+            sealed.without(gone[place]) if place in gone else sealed for place, sealed in enumerate(state.sealed)
+        )
+        return _State(changed, head)
+
+    def _place(self, state: _State) -> None:
+        """Make a state the current one, and merge what is due."""
+        self._state = state
+        if len(state.head) >= _HEAD:
+            self._seal_head()
+        self._merge_due()
+
+    def _seal_head(self) -> None:
+        state = self._state
+        if state.head:
+            segment = self._segment(list(state.head.items()))
+            sealed = _Sealed(segment, np.zeros(len(segment) // 8 + 1, dtype=np.uint8))
+            self._state = _State((*state.sealed, sealed))
+
+    def _segment(self, waiting: Sequence[tuple[str, _Waiting]]) -> Segment:
+        return build_segment(
+            [id for id, _ in waiting], [one.condition for _, one in waiting], [one.text for _, one in waiting],
+            semantics=self._semantics, defaults=self._defaults, limits=self._limits, order=self._order,
+            statistics=self._statistics,
+        )  # fmt: skip
+
+    def _merge_due(self) -> None:
+        while True:
+            due = self._due()
+            if due is None or (self._merging is not None and not self._merging.done()):
+                return
+            if sum(sealed.live for sealed in due) > _BACKGROUND:
+                self._merging = _background().submit(self._merge_in_background, due)
+                return
+            self._put(due, self._merged(due))
+
+    def _due(self) -> tuple[_Sealed, ...] | None:
+        """Neighbouring segments that should be one: the first run where a segment isn't four times the next."""
+        sealed = self._state.sealed
+        for place in range(len(sealed) - 1):
+            if sealed[place].live < _TIER * sealed[place + 1].live:
+                return sealed[place : place + 2]
+        for one in sealed:
+            if 2 * one.gone > len(one.segment):
+                return (one,)
+        return None
+
+    def _merged(self, parts: Sequence[_Sealed]) -> Segment | None:
+        rows: list[tuple[str, str | Filter]] = []
+        for part in parts:
+            alive = pa.array(part.alive())
+            rows.extend(
+                zip(part.segment.ids.take(alive).to_pylist(), part.segment.texts.take(alive).to_pylist(), strict=True)
+            )
+        if not rows:
+            return None
+        segment, errors = self._compiled(rows)
+        if errors:
+            raise CoveyError(f"a subscription that was accepted no longer compiles: {errors[0].id!r}: {errors[0].error}")
+        return segment
+
+    def _put(self, parts: Sequence[_Sealed], merged: Segment | None) -> None:
+        """Put a merged segment in the place of its parts, with what was removed from them in the meantime."""
+        with self._lock:
+            state = self._state
+            places = [
+                place
+                for place, sealed in enumerate(state.sealed)
+                if any(sealed.segment is part.segment for part in parts)
+            ]
+            if len(places) != len(parts):
+                return  # something else has merged them
+            replacement: tuple[_Sealed, ...] = ()
+            if merged is not None:
+                fresh = _Sealed(merged, np.zeros(len(merged) // 8 + 1, dtype=np.uint8))
+                removed = [
+                    merged.ordinals[id]
+                    for place, part in zip(places, parts, strict=True)
+                    if state.sealed[place].gone != part.gone
+                    for id in _removed_since(part, state.sealed[place])
+                ]
+                replacement = (fresh.without(removed) if removed else fresh,)
+            before, after = state.sealed[: places[0]], state.sealed[places[-1] + 1 :]
+            self._state = replace(state, sealed=(*before, *replacement, *after))
+
+    def _merge_in_background(self, parts: tuple[_Sealed, ...]) -> None:
+        self._put(parts, self._merged(parts))
+        with self._lock:
+            self._merging = None
+            self._merge_due()
+
+    def wait(self) -> None:
+        """Wait until no merge is running in the background."""
+        while True:
+            with self._lock:
+                running = self._merging
+            if running is None:
+                return
+            running.result()
+
+    # Asking
+
+    def __len__(self) -> int:
+        state = self._state
+        return len(state.head) + sum(sealed.live for sealed in state.sealed)
+
+    def __contains__(self, id: object) -> bool:
+        state = self._state
+        return isinstance(id, str) and (
+            id in state.head or any(sealed.find(id) is not None for sealed in state.sealed)
+        )
+
+    def __repr__(self) -> str:
+        return f"<covey.Index: {len(self):,} subscriptions, semantics {self._semantics}>"
+
+    @property
+    def semantics(self) -> Semantics:
+        """What a filter means here."""
+        return self._semantics
+
+    @property
+    def schema(self) -> Schema | None:
+        """The events' schema, if one was given."""
+        return self._schema
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Every attribute that some subscription names."""
+        return self._state.names
+
+    @property
+    def _defaults(self) -> Mapping[str, Scalar]:
+        return self._schema.defaults if self._schema is not None else {}
+
+    def ids(self) -> Iterator[str]:
+        """All ids, in the order in which they were added."""
+        state = self._state
+        for sealed in state.sealed:
+            yield from sealed.segment.ids.take(pa.array(sealed.alive())).to_pylist()
+        yield from state.head
+
+    def text(self, id: str) -> str:
+        """A subscription's filter as it was given."""
+        state = self._state
+        if id in state.head:
+            return state.head[id].text
+        for sealed in state.sealed:
+            ordinal = sealed.find(id)
+            if ordinal is not None:
+                found: str = sealed.segment.texts[ordinal].as_py()
+                return found
+        raise UnknownIdError(f"subscription {id!r} is not in the index")
+
+    def filter(self, id: str) -> Filter:
+        """A subscription's filter."""
+        return parse(self.text(id), limits=self._limits)
+
+    def match(self, event: Mapping[str, Any]) -> list[str]:
+        """The ids of the subscriptions that an event meets, in the order in which they were added."""
+        state = self._state
+        if self._schema is not None:
+            event = self._schema.decode(event)
+        elif not isinstance(event, Mapping):
+            raise EventError(f"an event is a mapping of attributes, not {type(event).__name__}")
+        found: list[str] = []
+        if state.sealed:
+            values = row(event, state.names)
+            for sealed in state.sealed:
+                ids = sealed.segment.id_list
+                found += [ids[ordinal] for ordinal in sealed.segment.match_event(values, sealed.deleted)]
+        for id, waiting in state.head.items():
+            if matches(waiting.condition, event, semantics=self._semantics, defaults=self._defaults):
+                found.append(id)
+        return found
+
+    def match_batch(self, events: Batch, *, threads: int | None = None) -> Matches:
+        """Match an Arrow table, a record batch or a list of mappings; `threads` is by default one a core."""
+        state = self._state
+        sealed = state.sealed
+        if state.head:
+            segment = self._segment(list(state.head.items()))
+            sealed = (*sealed, _Sealed(segment, segment.none_deleted))
+        if isinstance(events, Iterator):
+            events = list(events)
+        batch = columns(events, state.names, self._schema)
+        if self._schema is not None:
+            self._check_mandatory(events, self._schema)
+        parts: list[Part] = []
+        workers = _workers(threads)
+        for number, one in enumerate(sealed):
+            parts += _match_segment(number, one, batch, workers)
+        return Matches(batch.length, [one.segment.ids for one in sealed], parts)
+
+    def _check_mandatory(self, events: Batch, schema: Schema) -> None:
+        for number, missing in schema.missing_mandatory(events):
+            raise EventError(f"event {number}: attribute {missing!r} is mandatory and missing")
+
+    def explain(self, id: str, event: Mapping[str, Any]) -> Explanation:
+        """Why an event meets a subscription or not: each predicate's truth, with the event's values."""
+        condition = self.filter(id)
+        if self._schema is not None:
+            condition, event = self._schema.check(condition), self._schema.decode(event)
+        return explain(condition, event, subscription=id, semantics=self._semantics, defaults=self._defaults)
+
+    def stats(self) -> IndexStats:
+        """Sizes and layout."""
+        state = self._state
+        segments = [sealed.segment for sealed in state.sealed]
+        return IndexStats(
+            subscriptions=len(self),
+            segments=len(segments),
+            waiting=len(state.head),
+            deleted=sum(sealed.gone for sealed in state.sealed),
+            attributes=len(state.names),
+            predicates=sum(segment.predicates for segment in segments),
+            tables=sum(segment.tables.count for segment in segments),
+            partitions=sum(len(segment.tables.partition_entry) - 1 for segment in segments),
+            entries=sum(len(segment.tables.entry_low) for segment in segments),
+            swept=sum(segment.swept for segment in segments),
+            nodes=sum(len(segment.tables.nodes) for segment in segments),
+            bytes=sum(segment.nbytes for segment in segments),
+            semantics=self._semantics,
+        )
+
+    def compact(self) -> None:
+        """Make the index one segment, without what was removed; worth it before many matches or a `save`."""
+        self.wait()
+        with self._lock:
+            self._seal_head()
+            parts = self._state.sealed
+            if len(parts) > 1 or any(part.gone for part in parts):
+                self._put(parts, self._merged(parts))
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index to a file; a crash leaves the old file or the new one."""
+        with self._lock:
+            self._seal_head()
+            state = self._state
+        header = {
+            "version": 1,
+            "semantics": self._semantics,
+            "order": self._order,
+            "schema": self._schema.to_json() if self._schema is not None else None,
+        }
+        write_index(path, header, [(sealed.segment, sealed.deleted) for sealed in state.sealed])
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, verify: bool = True, limits: Limits = DEFAULT_LIMITS) -> Index:
+        """Map a saved index. It can be matched and changed; changes stay in memory until `save`.
+
+        With `verify` every byte is checked against its checksum; without, opening takes milliseconds at any size."""
+        header, segments = read_index(path, verify=verify)
+        try:
+            schema = Schema.from_json(header["schema"]) if header["schema"] is not None else None
+            index = cls(semantics=header["semantics"], schema=schema, limits=limits, order=header["order"])
+        except KeyError as error:
+            raise IndexFileError(f"{path}: the manifest lacks {error}; build the index again") from None
+        defaults = dict(index._defaults) if index._semantics == "default" else {}
+        index._state = _State(
+            tuple(
+                _Sealed(
+                    replace(segment, defaults=defaults),
+                    deleted,
+                    int(np.unpackbits(deleted, bitorder="little")[: len(segment)].sum()),
+                )
+                for segment, deleted in segments
+            )
+        )
+        return index
+
+
+def check_id(id: object) -> None:
+    """Ids are strings that aren't empty."""
+    if not isinstance(id, str) or not id:
+        raise CoveyError(f"a subscription's id is a string that is not empty, not {id!r}")
+
+
+def as_filter(given: object, limits: Limits) -> Filter:
+    """A filter from text or as it is."""
+    if isinstance(given, Filter):
+        return given
+    if isinstance(given, str):
+        return parse(given, limits=limits)
+    raise FilterError(f"a filter is text or a covey filter, not {type(given).__name__}")
+
+
+def _nodes(condition: Filter) -> Iterator[Filter]:
+    stack = [condition]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(node.children())
+
+
+def _removed_since(before: _Sealed, now: _Sealed) -> list[str]:
+    gone = np.setdiff1d(before.alive(), now.alive())
+    removed: list[str] = before.segment.ids.take(pa.array(gone)).to_pylist()
+    return removed
+
+
+def _match_segment(number: int, sealed: _Sealed, batch: Columns, workers: int) -> list[Part]:
+    """A batch against one segment, in chunks that threads share. A first small chunk tells how large the others may
+    be for their matches to stay within bounds."""
+    segment = sealed.segment
+    encoded = segment.encoder.prepare(batch)
+
+    def chunk(first: int, last: int) -> Part:
+        offsets, ordinals = segment.match_chunk(batch, encoded, first, last, sealed.deleted)
+        return Part(number, first, offsets, ordinals)
+
+    if batch.length <= _TRIAL:
+        return [chunk(0, batch.length)] if batch.length else []
+    trial = chunk(0, _TRIAL)
+    rate = len(trial.ordinals) / _TRIAL
+    size = int(min(_CHUNK, max(_TRIAL, _CHUNK_MATCHES / max(rate, 1.0))))
+    remaining = batch.length - _TRIAL
+    pieces = -(-remaining // size)
+    if workers > 1:
+        pieces = -(-pieces // workers) * workers  # an equal share for each thread
+    size = max(1, -(-remaining // pieces))
+    bounds = [(first, min(first + size, batch.length)) for first in range(_TRIAL, batch.length, size)]
+    if workers == 1:
+        return [trial, *(chunk(*bound) for bound in bounds)]
+    return [trial, *_pool(workers).map(lambda bound: chunk(*bound), bounds)]
+
+
+def _workers(threads: int | None) -> int:
+    if threads is not None and threads < 1:
+        raise CoveyError(f"threads is {threads}; use 1 or more")
+    return threads or os.cpu_count() or 1
+
+
+@lru_cache(maxsize=8)
+def _pool(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, thread_name_prefix="covey-match")
+
+
+@lru_cache(maxsize=1)
+def _background() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="covey-merge")
+
+
+__all__ = ["AddManyError", "AddReport", "BadSubscription", "Index", "IndexStats"]

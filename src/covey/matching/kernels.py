@@ -1,0 +1,296 @@
+"""Matching kernels: events as codes against the tables of a segment.
+
+Memory layout. `codes[row, event]` is int32; a row is an attribute's codes or, for attributes with patterns, the
+numbers of their distinct strings. Rows are padded by 64 events so that a word can be read past the end.
+`pattern_truth[pattern_start[p] + number]` has bit 0 set where pattern p is true of that distinct string, and bit 1
+where it is false. Matches are written as (event, subscription) and then put in the events' order.
+
+A node is four int32: row << 8 | kind, low, high, yes << 16 | no.
+
+Batches go by tables. The events that reach a table are sorted by partition and pivot code; then for each partition
+each entry meets only the run of events inside its pivot interval, 64 at a time. A diagram is evaluated for a word of
+events from the root down: each node passes the events that reach it on to its two successors, so a node is looked at
+once, and not at all when no event reaches it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from covey.matching.vectors import range_word
+
+_GROUPED = 4
+"""From this many events a partition on average, partitions are worked through; below, events one by one."""
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _hash(key):
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed ^ (mixed >> np.uint64(29))
+
+
+@njit(cache=True, nogil=True)
+def fill_slots(keys, first, slots, partitions):
+    """Put keys into an empty open-addressing table; their partitions are numbered from `first`."""
+    mask = np.uint64(len(slots) - 1)
+    for i in range(len(keys)):
+        slot = _hash(keys[i]) & mask
+        while slots[np.intp(slot)] != -1:
+            slot = (slot + np.uint64(1)) & mask
+        slots[np.intp(slot)] = keys[i]
+        partitions[np.intp(slot)] = first + i
+
+
+@njit(cache=True, nogil=True)
+def _find_partition(table, event, codes, sizes, keys, lookup_start, slot_start, lookup, slot_key, slot_partition,
+                    table_partition):  # fmt: skip
+    """The partition that an event reaches in a table, or -1."""
+    attribute = keys[table, 0]
+    if attribute < 0:
+        return table_partition[table]
+    if keys[table, 1] < 0:
+        return np.int64(lookup[lookup_start[table] + codes[attribute, event]])
+    key = np.int64(0)
+    for i in range(4):
+        attribute = keys[table, i]
+        if attribute < 0:
+            break
+        key = key * sizes[attribute] + codes[attribute, event]
+    first = slot_start[table]
+    mask = np.uint64(slot_start[table + 1] - first - 1)
+    slot = _hash(key) & mask
+    while True:
+        found = slot_key[first + np.intp(slot)]
+        if found == key:
+            return np.int64(slot_partition[first + np.intp(slot)])
+        if found == -1:
+            return np.int64(-1)
+        slot = (slot + np.uint64(1)) & mask
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _atom(kind, low, high, code, pattern_start, pattern_truth):
+    """One atom for one event."""
+    if kind <= 1:
+        return (low <= code <= high) == (kind == 0)
+    truth = pattern_truth[pattern_start[low] + code]
+    bit = (truth >> ((kind - 2) & 1)) & 1
+    return (bit == 1) == (kind < 4)
+
+
+@njit(cache=True, nogil=True)
+def _decide(start, count, event, codes, nodes, pattern_start, pattern_truth):
+    """A diagram for one event: walk from the root."""
+    at = count + 1
+    while at > 1:
+        node = start + at - 2
+        packed = nodes[node, 0]
+        yes = _atom(packed & 0xFF, nodes[node, 1], nodes[node, 2], codes[packed >> 8, event], pattern_start,
+                    pattern_truth)  # fmt: skip
+        at = np.int64((nodes[node, 3] >> 16 if yes else nodes[node, 3]) & 0xFFFF)
+    return at == 1
+
+
+@njit(cache=True, nogil=True)
+def match_one(codes, sizes, deleted, out, keys, pivot, lookup_start, slot_start, lookup, slot_key, slot_partition,
+              table_partition, partition_entry, entry_subscription, entry_low, entry_high, entry_start, entry_nodes,
+              nodes, pattern_start, pattern_truth):  # fmt: skip
+    """All subscriptions that one event (column 0 of codes) matches, perhaps some of them twice. Gives their number;
+    `out` is filled as far as it goes."""
+    found = 0
+    for table in range(len(pivot)):
+        partition = _find_partition(table, 0, codes, sizes, keys, lookup_start, slot_start, lookup, slot_key,
+                                    slot_partition, table_partition)  # fmt: skip
+        if partition < 0:
+            continue
+        first, last = partition_entry[partition], partition_entry[partition + 1]
+        code = 0
+        if pivot[table] >= 0:
+            code = codes[pivot[table], 0]
+            # Entries are ordered by their lower ends: those that begin above the code are out.
+            low, high = first, last
+            while low < high:
+                middle = (low + high) >> 1
+                if entry_low[middle] <= code:
+                    low = middle + 1
+                else:
+                    high = middle
+            last = low
+        for entry in range(first, last):
+            if entry_high[entry] < code:
+                continue
+            count = np.int64(entry_nodes[entry])
+            if count and not _decide(np.int64(entry_start[entry]), count, 0, codes, nodes, pattern_start,
+                                     pattern_truth):  # fmt: skip
+                continue
+            subscription = entry_subscription[entry]
+            if deleted[subscription >> 3] >> (subscription & 7) & 1:
+                continue
+            if found < len(out):
+                out[found] = subscription
+            found += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _room(pairs, used, needed):
+    if used + needed <= len(pairs):
+        return pairs
+    larger = np.empty(max(2 * len(pairs), used + needed), np.int64)
+    larger[:used] = pairs[:used]
+    return larger
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _lowest(word):
+    """The number of the lowest bit set; the word isn't zero."""
+    return np.int64(_count_bits((word & (~word + np.uint64(1))) - np.uint64(1)))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _count_bits(word):
+    # LLVM turns this idiom into one instruction.
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@njit(cache=True, nogil=True)
+def _pattern_word(kind, pattern, numbers, position, pattern_start, pattern_truth):
+    """A pattern's atom for 64 events."""
+    bit = np.uint8((kind - 2) & 1)
+    word = np.uint64(0)
+    first = pattern_start[pattern]
+    for i in range(64):
+        truth = (pattern_truth[first + numbers[position + i]] >> bit) & np.uint8(1)
+        word |= np.uint64(truth) << np.uint64(i)
+    return word if kind < 4 else ~word
+
+
+@njit(cache=True, nogil=True)
+def match_table(table, count, codes, sizes, deleted, pairs, used, keys, pivot, lookup_start, slot_start, lookup,
+                slot_key, slot_partition, table_partition, partition_entry, entry_subscription, entry_low, entry_high,
+                entry_start, entry_nodes, nodes, use_start, uses, pattern_start, pattern_truth):  # fmt: skip
+    """All matches of `count` events in one table, appended to `pairs` as event << 32 | subscription. Gives the pairs
+    (perhaps moved) and their number."""
+    pivot_row = pivot[table]
+    # Which events reach the table, and where.
+    order_key = np.empty(count, np.int64)
+    reached = 0
+    event_of = np.empty(count, np.int32)
+    for event in range(count):
+        partition = _find_partition(table, event, codes, sizes, keys, lookup_start, slot_start, lookup, slot_key,
+                                    slot_partition, table_partition)  # fmt: skip
+        if partition >= 0:
+            code = codes[pivot_row, event] if pivot_row >= 0 else 0
+            order_key[reached] = (partition << 32) | code
+            event_of[reached] = event
+            reached += 1
+    if reached == 0:
+        return pairs, used
+    partitions = table_partition[table + 1] - table_partition[table]
+    if partitions * _GROUPED > reached:
+        for i in range(reached):
+            event = np.int64(event_of[i])
+            partition, code = order_key[i] >> 32, np.int32(order_key[i] & 0xFFFFFFFF)
+            first, last = partition_entry[partition], partition_entry[partition + 1]
+            pairs = _room(pairs, used, last - first)
+            for entry in range(first, last):
+                if entry_low[entry] > code:
+                    break
+                if entry_high[entry] < code:
+                    continue
+                length = np.int64(entry_nodes[entry])
+                if length and not _decide(np.int64(entry_start[entry]), length, event, codes, nodes, pattern_start,
+                                          pattern_truth):  # fmt: skip
+                    continue
+                subscription = entry_subscription[entry]
+                if not deleted[subscription >> 3] >> (subscription & 7) & 1:
+                    pairs[used] = (event << 32) | np.int64(subscription)
+                    used += 1
+        return pairs, used
+
+    order = np.argsort(order_key[:reached])
+    sorted_key = np.empty(reached, np.int64)
+    sorted_event = np.empty(reached + 64, np.int64)
+    pivots = np.zeros(reached + 64, np.int32)
+    for i in range(reached):
+        sorted_key[i] = order_key[order[i]]
+        sorted_event[i] = np.int64(event_of[order[i]]) << 32
+        pivots[i] = np.int32(sorted_key[i] & 0xFFFFFFFF)
+    # The rows that diagrams test, in the sorted order, one after the other.
+    width = use_start[table + 1] - use_start[table]
+    stride = reached + 64
+    rows = np.zeros(width * stride, np.int32)
+    row_start = np.zeros(len(codes), np.int64)
+    for use in range(width):
+        row = uses[use_start[table] + use]
+        row_start[row] = use * stride
+        for i in range(reached):
+            rows[use * stride + i] = codes[row, sorted_event[i] >> 32]
+    reach = np.zeros(65_540, np.uint64)
+    everything = ~np.uint64(0)
+
+    begin = 0
+    while begin < reached:
+        partition = sorted_key[begin] >> 32
+        end = begin + 1
+        while end < reached and sorted_key[end] >> 32 == partition:
+            end += 1
+        first, last = partition_entry[partition], partition_entry[partition + 1]
+        top = pivots[end - 1]
+        at = begin
+        for entry in range(first, last):
+            low, high = entry_low[entry], entry_high[entry]
+            if low > top:
+                break
+            # Entries come by rising lower ends, so no later one needs the events below this one's.
+            while pivots[at] < low:
+                at += 1
+            if pivots[at] > high:
+                continue
+            subscription = np.int64(entry_subscription[entry])
+            if deleted[subscription >> 3] >> (subscription & 7) & 1:
+                continue
+            length, start = np.int64(entry_nodes[entry]), np.int64(entry_start[entry]) - 2
+            position = at
+            while position < end and pivots[position] <= high:
+                left = end - position
+                active = everything if left >= 64 else (np.uint64(1) << np.uint64(left)) - np.uint64(1)
+                if pivots[position + min(left, 64) - 1] > high:
+                    active &= range_word(pivots, position, low, np.uint32(high - low))
+                if length:
+                    for k in range(length + 1):
+                        reach[k] = np.uint64(0)
+                    reach[length + 1] = active
+                    node = length + 1
+                    while node > 1:
+                        here = reach[node]
+                        if here:
+                            packed = nodes[start + node, 0]
+                            kind = packed & 0xFF
+                            a, b = nodes[start + node, 1], nodes[start + node, 2]
+                            where = row_start[packed >> 8] + position
+                            if kind <= 1:
+                                word = range_word(rows, where, a, np.uint32(b - a))
+                                if kind:
+                                    word = ~word
+                            else:
+                                word = _pattern_word(kind, a, rows, where, pattern_start, pattern_truth)
+                            targets = nodes[start + node, 3]
+                            reach[(targets >> 16) & 0xFFFF] |= here & word
+                            reach[targets & 0xFFFF] |= here & ~word
+                        node -= 1
+                    active = reach[1]
+                if active:
+                    pairs = _room(pairs, used, 64)
+                    while active:
+                        bit = _lowest(active)
+                        active &= active - np.uint64(1)
+                        pairs[used] = sorted_event[position + bit] | subscription
+                        used += 1
+                position += 64
+        begin = end
+    return pairs, used

@@ -1,0 +1,96 @@
+"""The result of matching a batch: for each event its subscriptions, as integers until ids are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+_LARGEST_LIST = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Matches of a run of events in one segment: event `first + i` has ordinals[offsets[i]:offsets[i + 1]]."""
+
+    segment: int
+    first: int
+    offsets: NDArray[np.int64]
+    ordinals: NDArray[np.int32]
+
+
+class Matches:
+    """Which subscriptions each event of a batch meets. `len()` is the number of (event, subscription) pairs.
+
+    Subscriptions of an event come in the order in which they were added. Ids are kept as a dictionary beside integer
+    codes, so asking for `pairs()` or `lists()` copies no strings.
+    """
+
+    def __init__(self, events: int, ids: Sequence[pa.Array], parts: Sequence[Part]) -> None:
+        self.events = events
+        self._ids = ids
+        self._parts = parts
+        self._offsets, self._ordinals = _joined(events, ids, parts)
+
+    def __len__(self) -> int:
+        return len(self._ordinals)
+
+    def __repr__(self) -> str:
+        return f"<Matches: {len(self):,} of {self.events:,} events>"
+
+    def counts(self) -> NDArray[np.int64]:
+        """How many subscriptions each event meets."""
+        return np.diff(self._offsets)
+
+    def pairs(self) -> pa.Table:
+        """One row a match: event (its row number in the batch) and subscription (its id)."""
+        events = np.repeat(np.arange(self.events, dtype=np.int64), self.counts())
+        return pa.table({"event": events, "subscription": self._subscriptions()})
+
+    def lists(self) -> pa.Array:
+        """One list of ids for each event, empty where nothing matches."""
+        values = self._subscriptions()
+        if len(values) <= _LARGEST_LIST:
+            return pa.ListArray.from_arrays(pa.array(self._offsets.astype(np.int32)), values)
+        return pa.LargeListArray.from_arrays(pa.array(self._offsets), values)
+
+    def to_pylist(self) -> list[list[str]]:
+        """As `lists()`, in Python."""
+        result: list[list[str]] = self.lists().to_pylist()
+        return result
+
+    def _subscriptions(self) -> pa.DictionaryArray:
+        dictionary = self._ids[0] if len(self._ids) == 1 else pa.concat_arrays([pa.array([], pa.large_string()), *self._ids])
+        return pa.DictionaryArray.from_arrays(pa.array(self._ordinals), dictionary)
+
+
+def _joined(
+    events: int, ids: Sequence[pa.Array], parts: Sequence[Part]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Parts as one array in the events' order; ordinals are shifted by the sizes of the segments before theirs."""
+    shifts = np.concatenate(([0], np.cumsum([len(array) for array in ids]))).astype(np.int64)
+    if len(ids) <= 1:
+        ordered = sorted(parts, key=lambda part: part.first)
+        offsets = np.zeros(events + 1, dtype=np.int64)
+        total = 0
+        for part in ordered:
+            offsets[part.first + 1 : part.first + len(part.offsets)] = part.offsets[1:] + total
+            total += len(part.ordinals)
+        ordinals = np.concatenate([part.ordinals for part in ordered]) if ordered else np.empty(0, np.int32)
+        return offsets, ordinals
+    counts = np.zeros(events, dtype=np.int64)
+    for part in parts:
+        counts[part.first : part.first + len(part.offsets) - 1] += np.diff(part.offsets)
+    offsets = np.concatenate(([0], np.cumsum(counts)))
+    place = offsets[:-1].copy()
+    ordinals = np.empty(int(offsets[-1]), dtype=np.int32)
+    for part in sorted(parts, key=lambda part: part.segment):
+        widths = np.diff(part.offsets)
+        run = slice(part.first, part.first + len(widths))
+        targets = np.repeat(place[run] - part.offsets[:-1], widths) + np.arange(len(part.ordinals))
+        ordinals[targets] = part.ordinals + np.int32(shifts[part.segment])
+        place[run] += widths
+    return offsets, ordinals

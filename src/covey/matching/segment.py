@@ -1,0 +1,214 @@
+"""A segment: some subscriptions compiled once and never changed.
+
+Everything in it is a plain array, so it can be written to a file and mapped back. Building is one pass over all its
+subscriptions; merging segments is building a new one from their texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from covey.errors import LimitError
+from covey.events import Columns
+from covey.filters import Filter, Predicate, Semantics
+from covey.filters.values import Scalar, Value
+from covey.limits import DEFAULT_LIMITS, Limits
+from covey.matching.coding import CodeSpaces, code_spaces
+from covey.matching.encoding import PADDING, Encoded, Encoder, pattern_rows
+from covey.matching.kernels import match_one, match_table
+from covey.matching.lowering import Flat, Lowering
+from covey.matching.result_kernels import by_event
+from covey.matching.statistics import Statistics
+from covey.matching.tables import Tables, build_tables, weights_of_constants
+
+_FIRST_PAIRS = 4096
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Compiled subscriptions, by ordinal."""
+
+    ids: pa.Array
+    texts: pa.Array
+    names: list[str]
+    spaces: CodeSpaces
+    patterns: list[Predicate]
+    tables: Tables
+    defaults: Mapping[str, Scalar]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """Events to codes."""
+        return Encoder(self.names, self.spaces, self.patterns, self.defaults)
+
+    @cached_property
+    def id_list(self) -> list[str]:
+        """The ids as Python strings, made when first needed."""
+        result: list[str] = self.ids.to_pylist()
+        return result
+
+    @cached_property
+    def ordinals(self) -> dict[str, int]:
+        """Each id's ordinal, made when first needed."""
+        return {id: ordinal for ordinal, id in enumerate(self.id_list)}
+
+    @property
+    def predicates(self) -> int:
+        """Distinct constants and patterns."""
+        return len(self.spaces.numbers) + len(self.spaces.texts) + len(self.patterns)
+
+    @property
+    def swept(self) -> int:
+        """Entries that every event is tried on."""
+        tables = self.tables
+        count = 0
+        for table in range(tables.count):
+            if tables.keys[table, 0] < 0 and tables.pivot[table] < 0:
+                first, last = tables.table_partition[table], tables.table_partition[table + 1]
+                count += int(tables.partition_entry[last] - tables.partition_entry[first])
+        return count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays, ids and texts included."""
+        spaces = self.spaces
+        arrays = (spaces.base, spaces.size, spaces.starts, spaces.numbers, spaces.remainders)
+        texts = (self.ids, self.texts, spaces.texts)
+        return self.tables.nbytes + sum(a.nbytes for a in arrays) + sum(int(t.nbytes) for t in texts)
+
+    @cached_property
+    def none_deleted(self) -> NDArray[np.uint8]:
+        """A bitmap of deletions without any."""
+        return np.zeros(len(self) // 8 + 1, dtype=np.uint8)
+
+    @cached_property
+    def _kernel_arrays(self) -> tuple[NDArray[Any], ...]:
+        t = self.tables
+        return (
+            t.keys, t.pivot, t.lookup_start, t.slot_start, t.lookup, t.slot_key, t.slot_partition, t.table_partition,
+            t.partition_entry, t.entry_subscription, t.entry_low, t.entry_high, t.entry_start, t.entry_nodes,
+            t.nodes,
+        )  # fmt: skip
+
+    def match_event(self, values: Mapping[str, Value], deleted: NDArray[np.uint8] | None = None) -> list[int]:
+        """Ordinals of the subscriptions that one event matches, ascending."""
+        encoder = self.encoder
+        columns = Columns(1, {})
+        codes = np.zeros((encoder.rows, 1), dtype=np.int32)
+        codes[: len(self.names), 0] = encoder.missing
+        for attribute, name in enumerate(self.names):
+            value = values.get(name)
+            if value is not None:
+                codes[attribute, 0] = encoder.code(attribute, value)
+        start, truth = np.zeros(len(self.patterns), dtype=np.int64), np.zeros(1, dtype=np.uint8)
+        if self.patterns:
+            columns = _single(values, self.names)
+            encoded = encoder.prepare(columns)
+            codes = encoder.encode(columns, encoded, 0, 1)
+            start, truth = encoded.pattern_start, encoded.pattern_truth
+        out = np.empty(256, dtype=np.int32)
+        while True:
+            found = match_one(
+                codes, self.spaces.size, self.none_deleted if deleted is None else deleted, out, *self._kernel_arrays,
+                start, truth,
+            )  # fmt: skip
+            if found <= len(out):
+                break
+            out = np.empty(found, dtype=np.int32)
+        return sorted(set(out[:found].tolist()))
+
+    def match_chunk(
+        self, columns: Columns, encoded: Encoded, first: int, last: int, deleted: NDArray[np.uint8] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """(offsets, ordinals) for events first to last: each event's subscriptions, ascending."""
+        codes = self.encoder.encode(columns, encoded, first, last)
+        dead = self.none_deleted if deleted is None else deleted
+        pairs, used = np.empty(_FIRST_PAIRS, dtype=np.int64), 0
+        t = self.tables
+        for table in range(t.count):
+            pairs, used = match_table(
+                table, last - first, codes, self.spaces.size, dead, pairs, used, *self._kernel_arrays, t.use_start,
+                t.uses, encoded.pattern_start, encoded.pattern_truth,
+            )  # fmt: skip
+        offsets, ordinals = by_event(pairs, used, last - first, len(self))
+        return offsets, ordinals
+
+
+def _single(values: Mapping[str, Value], names: list[str]) -> Columns:
+    from covey.events import columns
+
+    return columns([dict(values)], names)
+
+
+def build_segment(
+    ids: Sequence[str],
+    filters: Sequence[Filter],
+    texts: Sequence[str] | None = None,
+    *,
+    semantics: Semantics,
+    defaults: Mapping[str, Scalar] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    order: str = "selectivity",
+    statistics: Statistics | None = None,
+) -> Segment:
+    """Compile filters. Raises LimitError where one is over a limit."""
+    lowering = Lowering(limits)
+    for condition in filters:
+        lowering.add(condition)
+    kept = [str(condition) for condition in filters] if texts is None else texts
+    return segment_of(
+        lowering.finish(), pa.array(ids, pa.large_string()), pa.array(kept, pa.large_string()),
+        semantics=semantics, defaults=defaults, limits=limits, order=order, statistics=statistics,
+    )  # fmt: skip
+
+
+def segment_of(
+    flat: Flat,
+    ids: pa.Array,
+    texts: pa.Array,
+    *,
+    semantics: Semantics,
+    defaults: Mapping[str, Scalar] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    order: str = "selectivity",
+    statistics: Statistics | None = None,
+) -> Segment:
+    """Compile flat subscriptions."""
+    spaces, coded = code_spaces(flat)
+    rows, _ = pattern_rows(flat.names, flat.patterns)
+    weights = (
+        weights_of_constants(flat, spaces, coded)
+        if statistics is None
+        else statistics.weights(flat.names, spaces, flat.patterns)
+    )
+    tables, failed = build_tables(
+        flat, spaces, coded, rows, weights,
+        two_valued=semantics != "sql", strict=semantics == "strict", node_limit=limits.diagram_nodes, order=order,
+    )  # fmt: skip
+    if len(failed):
+        raise DiagramLimitError([int(row) for row in failed], limits.diagram_nodes)
+    return Segment(
+        ids, texts, flat.names, spaces, flat.patterns, tables,
+        dict(defaults or {}) if semantics == "default" else {},
+    )  # fmt: skip
+
+
+class DiagramLimitError(LimitError):
+    """Subscriptions whose decision diagrams are over the limit; `rows` has their numbers."""
+
+    def __init__(self, rows: list[int], limit: int) -> None:
+        self.rows = rows
+        super().__init__(f"the filter needs a larger decision diagram than the limit (diagram_nodes) of {limit:,} nodes")
+
+
+__all__ = ["PADDING", "DiagramLimitError", "Segment", "build_segment", "segment_of"]

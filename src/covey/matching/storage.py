@@ -1,0 +1,163 @@
+"""An index in one file: a manifest and plain arrays, to be mapped rather than read.
+
+    bytes 0-7      magic
+    bytes 8-15     length of the manifest
+    bytes 16-19    CRC-32 of the manifest
+    bytes 20-23    zero
+    then           the manifest (JSON), and the arrays at offsets that are multiples of 64, each with its own CRC-32
+
+Writing goes to a file beside the target, which is synced and then renamed over it, so a crash leaves the old file or
+the new one. Opening checks lengths, and by default every checksum (about a second a gigabyte); `verify=False` maps
+without reading the arrays, in a millisecond or so whatever the size.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from covey.errors import IndexFileError
+from covey.filters import Predicate
+from covey.filters.values import Scalar
+from covey.language import from_json, to_json
+from covey.matching.coding import CodeSpaces
+from covey.matching.segment import Segment
+from covey.matching.tables import Tables
+
+MAGIC = b"COVEYIX\x01"
+_HEADER = struct.Struct("<8sQII")
+_ALIGNMENT = 64
+_SPACE_ARRAYS = ("base", "size", "starts", "numbers", "remainders", "ordered_texts")
+
+
+def write_index(path: str | os.PathLike[str], header: Mapping[str, Any], segments: list[tuple[Segment, NDArray[np.uint8]]]) -> None:
+    """Write segments (with their bitmaps of deletions) and a header for the index, atomically."""
+    target = Path(path)
+    described = []
+    arrays: list[NDArray[Any]] = []
+    offset = 0
+    for segment, deleted in segments:
+        entries = {}
+        for name, array in [*_arrays(segment), ("deleted", deleted)]:
+            flat = np.ascontiguousarray(array)
+            entries[name] = [flat.dtype.str, list(flat.shape), offset, zlib.crc32(flat.reshape(-1).view(np.uint8))]
+            arrays.append(flat)
+            offset += -(-flat.nbytes // _ALIGNMENT) * _ALIGNMENT
+        described.append(
+            {"names": segment.names, "patterns": [to_json(pattern) for pattern in segment.patterns], "arrays": entries}
+        )
+    manifest = json.dumps({**header, "segments": described, "length": offset}, separators=(",", ":")).encode()
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(_HEADER.pack(MAGIC, len(manifest), zlib.crc32(manifest), 0))
+            file.write(manifest)
+            _pad(file)
+            for array in arrays:
+                file.write(memoryview(array.reshape(-1).view(np.uint8)))
+                _pad(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    directory = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _pad(file: BinaryIO) -> None:
+    file.write(b"\0" * (-file.tell() % _ALIGNMENT))
+
+
+def read_index(
+    path: str | os.PathLike[str], *, verify: bool = True
+) -> tuple[dict[str, Any], list[tuple[Segment, NDArray[np.uint8]]]]:
+    """Map a file; the header and the segments with their bitmaps of deletions."""
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < _HEADER.size:
+                raise IndexFileError(f"{path}: not a covey index (only {size} bytes)")
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise IndexFileError(f"{path}: {error.strerror or error}") from None
+    magic, length, checksum, _ = _HEADER.unpack_from(mapped)
+    if magic != MAGIC:
+        raise IndexFileError(f"{path}: not a covey index, or one of a version that this covey can't read")
+    body = _HEADER.size + length
+    body += -body % _ALIGNMENT
+    if size < body or zlib.crc32(mapped[_HEADER.size : _HEADER.size + length]) != checksum:
+        raise IndexFileError(f"{path}: the manifest is damaged or cut off; build the index again")
+    manifest = json.loads(mapped[_HEADER.size : _HEADER.size + length])
+    if size < body + manifest["length"]:
+        raise IndexFileError(
+            f"{path}: cut off ({size:,} bytes of {body + manifest['length']:,}); build the index again"
+        )
+    segments = []
+    for described in manifest["segments"]:
+        arrays = {}
+        for name, (dtype, shape, offset, expected) in described["arrays"].items():
+            count = int(np.prod(shape)) if shape else 1
+            flat = np.frombuffer(mapped, dtype=np.dtype(dtype), count=count, offset=body + offset) if count else np.empty(0, np.dtype(dtype))
+            if verify and zlib.crc32(flat.view(np.uint8)) != expected:
+                raise IndexFileError(f"{path}: damaged (checksum of {name} is wrong); build the index again")
+            arrays[name] = flat.reshape(shape)
+        segments.append((_segment(described, arrays, manifest.get("defaults", {})), arrays["deleted"]))
+    return manifest, segments
+
+
+def _arrays(segment: Segment) -> Iterator[tuple[str, NDArray[Any]]]:
+    yield from _text_arrays("ids", segment.ids)
+    yield from _text_arrays("texts", segment.texts)
+    yield from _text_arrays("constants", segment.spaces.texts)
+    for name in _SPACE_ARRAYS:
+        yield f"space.{name}", getattr(segment.spaces, name)
+    for field in fields(Tables):
+        yield f"table.{field.name}", getattr(segment.tables, field.name)
+
+
+def _text_arrays(name: str, texts: pa.Array) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Offsets (32 bits where they fit) and bytes of an array of strings."""
+    texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    _, offsets, data = texts.buffers()
+    starts = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1] if offsets else np.zeros(1, np.int64)
+    first, last = int(starts[0]), int(starts[-1])
+    relative = starts - first
+    yield f"{name}.offsets", relative.astype(np.int32) if last - first < 2**31 else relative
+    yield f"{name}.data", np.frombuffer(data, dtype=np.uint8)[first:last] if data else np.empty(0, np.uint8)
+
+
+def _texts(name: str, arrays: Mapping[str, NDArray[Any]]) -> pa.Array:
+    offsets, data = arrays[f"{name}.offsets"], arrays[f"{name}.data"]
+    kind = pa.string() if offsets.dtype == np.int32 else pa.large_string()
+    return pa.Array.from_buffers(kind, len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def _segment(described: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], defaults: Mapping[str, Scalar]) -> Segment:
+    spaces = CodeSpaces(**{name: arrays[f"space.{name}"] for name in _SPACE_ARRAYS}, texts=_texts("constants", arrays))
+    tables = Tables(**{field.name: arrays[f"table.{field.name}"] for field in fields(Tables)})
+    patterns = [from_json(pattern) for pattern in described["patterns"]]
+    return Segment(
+        ids=_texts("ids", arrays),
+        texts=_texts("texts", arrays),
+        names=described["names"],
+        spaces=spaces,
+        patterns=[pattern for pattern in patterns if isinstance(pattern, Predicate)],
+        tables=tables,
+        defaults=defaults,
+    )

@@ -1,0 +1,345 @@
+"""Tables: the compiled subscriptions of a segment, filed under what an event must have to reach them.
+
+A table has key attributes (none, one or several) and perhaps a pivot attribute. Its partitions are the distinct codes
+of the key; a partition's entries stand in the order of the lower end of their pivot interval. An entry is one way to
+reach one subscription: the pivot interval, and the diagram that decides the rest. An event reaches an entry if it has
+the partition's key and its pivot code lies in the entry's interval.
+
+All tables of a segment share flat arrays, so that a segment is a handful of plain arrays in a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.matching.coding import CodedLeaves, CodeSpaces
+from covey.matching.compile_kernels import compile_units
+from covey.matching.lowering import Flat
+from covey.matching.planning_kernels import (
+    COMPOSITE,
+    POINT,
+    SPAN,
+    SWEEP,
+    choose_accesses,
+    composite_keys,
+    group_costs,
+    lay_out,
+    mark_uses,
+    pivot_votes,
+    signatures,
+)
+
+NO_ATTRIBUTE = -1
+_COMPOSITE_UNITS = 1024
+"""A composite table is worth its look-up for each event only if at least this many units share it …"""
+_COMPOSITE_CANDIDATES = 24.0
+"""… and a single equality would leave more than this many candidates."""
+_KEY_SPACE = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Everything the matching kernels read, as arrays."""
+
+    keys: NDArray[np.int32]
+    """[table, 4]: key attributes, NO_ATTRIBUTE where there are fewer."""
+    pivot: NDArray[np.int32]
+    """[table]: pivot attribute or NO_ATTRIBUTE."""
+    lookup_start: NDArray[np.int64]
+    """[table + 1]: one key: codes in `lookup`; several: slots in `slot_key`, `slot_partition`."""
+    slot_start: NDArray[np.int64]
+    lookup: NDArray[np.int32]
+    """[code]: the partition's number, -1 for none."""
+    slot_key: NDArray[np.int64]
+    """Open addressing; -1 is free. A table's slots are a power of two."""
+    slot_partition: NDArray[np.int32]
+    table_partition: NDArray[np.int64]
+    """[table + 1]: where a table's partitions start."""
+    partition_entry: NDArray[np.int64]
+    """[partition + 1]: where a partition's entries start."""
+    entry_subscription: NDArray[np.int32]
+    entry_low: NDArray[np.int32]
+    entry_high: NDArray[np.int32]
+    """Pivot interval, both ends included."""
+    entry_start: NDArray[np.int32]
+    entry_nodes: NDArray[np.uint16]
+    """An entry's diagram is nodes[start : start + nodes]; without nodes it is true."""
+    nodes: NDArray[np.int32]
+    """[node, 4]: row << 8 | kind, low, high, yes << 16 | no. The row is an attribute's codes or, for patterns, the
+    numbers of its distinct strings. Where to go: 0 is false, 1 is true, k the diagram's node k - 2."""
+    use_start: NDArray[np.int32]
+    uses: NDArray[np.int32]
+    """[table + 1] and the rows that a table's diagrams test."""
+
+    @property
+    def count(self) -> int:
+        """How many tables."""
+        return len(self.pivot)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in all arrays."""
+        return sum(int(getattr(self, field.name).nbytes) for field in fields(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How likely each code of each attribute is, as cumulative sums with a leading zero for each attribute."""
+
+    cumulative: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+
+
+def weights_of_constants(flat: Flat, spaces: CodeSpaces, coded: CodedLeaves) -> Weights:
+    """Weights without any knowledge of events: a code is as likely as subscriptions name it. Subscriptions ask for
+    what there is, so this is a fair guess; half of the weight of every attribute lies on its being missing."""
+    offsets = np.concatenate(([0], np.cumsum(spaces.size.astype(np.int64) + 1)))
+    density = np.ones(int(offsets[-1]))
+    comparison = flat.leaf_text < 0
+    comparison |= flat.leaf_kind == 3
+    points = np.where(flat.leaf_operator == 2, coded.high, coded.low)  # LE's constant is its upper end
+    points = np.where(flat.leaf_operator == 1, coded.high + 1, points)  # LT's lies just above
+    points = np.where(flat.leaf_operator == 3, coded.low - 1, points)  # GT's just below
+    named = comparison & (flat.leaf_operator <= 5)
+    np.add.at(density, offsets[flat.leaf_attribute[named]] + 1 + points[named], 1.0)
+    return cumulated(density, offsets)
+
+
+def cumulated(density: NDArray[np.float64], offsets: NDArray[np.int64]) -> Weights:
+    """Weights from a density whose stretch for an attribute has a leading slot, then one for each code."""
+    density = density.copy()
+    density[offsets[:-1]] = 0.0
+    missing = offsets[:-1] + 1
+    if len(missing):
+        totals = np.add.reduceat(density, offsets[:-1]) - density[missing]
+        density[missing] = np.maximum(totals, 1.0)
+    running = np.cumsum(density)
+    starts = np.repeat(running[offsets[:-1]], np.diff(offsets)) if len(missing) else running
+    return Weights(running - starts, offsets)
+
+
+def build_tables(
+    flat: Flat,
+    spaces: CodeSpaces,
+    coded: CodedLeaves,
+    pattern_row: NDArray[np.int32],
+    weights: Weights,
+    *,
+    two_valued: bool,
+    strict: bool,
+    node_limit: int,
+    order: str = "selectivity",
+    seed: int = 0,
+) -> tuple[Tables, NDArray[np.int64]]:
+    """The tables of some subscriptions, and the rows of those whose diagram would be over the limit."""
+    sizes = spaces.size
+    packed = np.stack([coded.low, coded.high, coded.class_low, coded.class_high], axis=1)
+    units, unit_start, unit_end, kids, group_type, group_start, group_end, atoms, failed = compile_units(
+        flat.tokens, flat.starts, flat.leaf_attribute, flat.leaf_operator, packed, sizes, two_valued, strict, node_limit
+    )
+    chance, cost, is_set = group_costs(
+        group_type, group_start, group_end, kids, atoms, weights.cumulative, weights.offsets
+    )
+    wide = len(flat.names) >= 65_535
+    signature = signatures(unit_start, unit_end, kids, atoms, weights.cumulative, weights.offsets, wide)
+    composite = _worthwhile_composites(signature, units, sizes)
+    access_unit, access_sort, access_atom, access_member = choose_accesses(
+        units, unit_start, unit_end, kids, group_type, group_start, group_end, atoms, weights.cumulative,
+        weights.offsets, cost, is_set, signature, composite,
+    )  # fmt: skip
+
+    # A table is known by (sort of access, key attribute or signature).
+    is_composite, is_point = access_sort == COMPOSITE, access_sort == POINT
+    attribute = np.where(access_atom >= 0, atoms[access_atom, 0] if len(atoms) else 0, NO_ATTRIBUTE).astype(np.int64)
+    identity = np.where(is_composite, signature[access_unit] if len(signature) else 0, attribute)
+    table_key = np.stack([access_sort.astype(np.int64), identity], axis=1)
+    distinct, table = np.unique(table_key, axis=0, return_inverse=True)
+    table = table.reshape(-1).astype(np.int64)
+    pivot = _choose_pivots(
+        distinct, access_unit, access_sort, access_atom, table, unit_start, unit_end, kids, atoms, weights, signature
+    )
+    ranks, group_rank = _ranks(order, seed, flat, atoms, chance, weights)
+    low, high, start, end, nodes, over = lay_out(
+        access_unit, access_sort, access_atom, access_member, pivot[table] if len(table) else table.astype(np.int32),
+        units, unit_start, unit_end, kids, group_type, group_start, group_end, atoms, ranks, group_rank, sizes,
+        signature, node_limit,
+    )  # fmt: skip
+    failed[units[access_unit[over == 1]]] = 1
+
+    key = np.zeros(len(access_unit), dtype=np.int64)
+    if len(atoms):
+        key[is_point] = atoms[access_atom[is_point], 2]
+    key[is_composite] = composite_keys(access_unit[is_composite], unit_start, unit_end, kids, atoms, signature, sizes)
+    tables = _assemble(
+        distinct, pivot, table, key, low, high, start, end, nodes, units[access_unit], sizes, pattern_row
+    )
+    return tables, np.flatnonzero(failed)
+
+
+def _worthwhile_composites(
+    signature: NDArray[np.int64], units: NDArray[np.int32], sizes: NDArray[np.int32]
+) -> NDArray[np.uint8]:
+    worthwhile = np.zeros(len(signature), dtype=np.uint8)
+    found, inverse, counts = np.unique(signature, return_inverse=True, return_counts=True)
+    for position, value in enumerate(found):
+        if value == 0 or counts[position] < max(_COMPOSITE_UNITS, len(units) // 256):
+            continue
+        # Codes are points and gaps: half of the codes can be asked for.
+        space = [int(sizes[attribute]) for attribute in signature_attributes(int(value))]
+        product = 1
+        for size in space:
+            product *= size
+        if product < _KEY_SPACE and 2 * counts[position] / max(space) > _COMPOSITE_CANDIDATES:
+            worthwhile[inverse == position] = 1
+    return worthwhile
+
+
+def signature_attributes(signature: int) -> list[int]:
+    """The attributes of a composite key."""
+    attributes = []
+    while signature:
+        attributes.append((signature & 0xFFFF) - 1)
+        signature >>= 16
+    return attributes
+
+
+def _choose_pivots(
+    distinct: NDArray[np.int64], access_unit: NDArray[np.int32], access_sort: NDArray[np.int8],
+    access_atom: NDArray[np.int32], table: NDArray[np.int64], unit_start: NDArray[np.int64],
+    unit_end: NDArray[np.int64], kids: NDArray[np.int32], atoms: NDArray[np.int32], weights: Weights,
+    signature: NDArray[np.int64],
+) -> NDArray[np.int32]:  # fmt: skip
+    """One pivot for each table: the attribute whose ranges narrow its entries most in all."""
+    pivot = np.full(len(distinct), NO_ATTRIBUTE, dtype=np.int32)
+    span = distinct[:, 0] == SPAN
+    pivot[span] = distinct[span, 1]
+    voted, attribute, gain = pivot_votes(
+        access_unit, access_sort, access_atom, table, unit_start, unit_end, kids, atoms, weights.cumulative,
+        weights.offsets, signature,
+    )  # fmt: skip
+    if not len(voted):
+        return pivot
+    pairs = voted.astype(np.int64) << 32 | attribute
+    ballots, inverse = np.unique(pairs, return_inverse=True)
+    gains = np.bincount(inverse, weights=gain)
+    for position in np.argsort(gains, kind="stable"):  # the largest gain is written last
+        pivot[ballots[position] >> 32] = ballots[position] & 0xFFFFFFFF
+    return pivot
+
+
+def _ranks(
+    order: str, seed: int, flat: Flat, atoms: NDArray[np.int32], chance: NDArray[np.float64], weights: Weights
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """By what the members of a group are ordered: a key for each atom and one for each group."""
+    count = len(atoms)
+    if order == "random":
+        generator = np.random.default_rng(seed)
+        return generator.random(count, dtype=np.float32), generator.random(len(chance), dtype=np.float32)
+    if order == "attribute":
+        return atoms[:, 0].astype(np.float32), np.full(len(chance), len(flat.names), dtype=np.float32)
+    if order == "frequency":
+        often = np.bincount(flat.leaf_attribute, minlength=len(flat.names)).astype(np.float32)
+        return -often[atoms[:, 0]], np.zeros(len(chance), dtype=np.float32)
+    first, last = weights.offsets[atoms[:, 0]], weights.offsets[atoms[:, 0] + 1] - 1
+    plain = atoms[:, 1] <= 1
+    low, high = np.where(plain, atoms[:, 2], 0), np.where(plain, atoms[:, 3], 0)
+    share = (weights.cumulative[first + high + 1] - weights.cumulative[first + low]) / weights.cumulative[last]
+    share = np.where(atoms[:, 1] == 1, 1.0 - share, share)
+    patterns = np.array([0.0, 0.0, 0.25, 0.5, 0.75, 0.75])
+    # A pattern costs a gather for each event, so it is asked after plain ranges of a like chance.
+    share = np.where(plain, share, patterns[atoms[:, 1]] + 0.5)
+    return share.astype(np.float32), chance.astype(np.float32)
+
+
+def _assemble(
+    distinct: NDArray[np.int64], pivot: NDArray[np.int32], table: NDArray[np.int64], key: NDArray[np.int64],
+    low: NDArray[np.int32], high: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int64],
+    nodes: NDArray[np.int32], subscription: NDArray[np.int32], sizes: NDArray[np.int32],
+    pattern_row: NDArray[np.int32],
+) -> Tables:  # fmt: skip
+    order = np.lexsort((subscription, low, key, table))
+    table, key = table[order], key[order]
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (table[1:] != table[:-1]) | (key[1:] != key[:-1])
+    heads = np.flatnonzero(fresh)
+    table_partition = np.searchsorted(table[heads], np.arange(len(distinct) + 1))
+
+    keys = np.full((len(distinct), 4), NO_ATTRIBUTE, dtype=np.int32)
+    lookups: list[NDArray[np.int32]] = []
+    slot_keys: list[NDArray[np.int64]] = []
+    slot_partitions: list[NDArray[np.int32]] = []
+    lookup_start, slot_start = [0], [0]
+    for number, (sort, identity) in enumerate(distinct):
+        first, last = int(table_partition[number]), int(table_partition[number + 1])
+        if sort == POINT:
+            keys[number, 0] = identity
+            lookup = np.full(int(sizes[identity]), -1, dtype=np.int32)
+            lookup[key[heads[first:last]]] = np.arange(first, last)
+            lookups.append(lookup)
+        elif sort == COMPOSITE:
+            attributes = signature_attributes(int(identity))
+            keys[number, : len(attributes)] = attributes
+            slots, partitions = _hashed(key[heads[first:last]], first)
+            slot_keys.append(slots)
+            slot_partitions.append(partitions)
+        lookup_start.append(sum(len(part) for part in lookups))
+        slot_start.append(sum(len(part) for part in slot_keys))
+
+    rows = nodes[:, 0].copy()
+    patterned = nodes[:, 1] >= 2
+    rows[patterned] = pattern_row[nodes[patterned, 2]]
+    use_start, uses = _uses(table, start[order], end[order], rows, len(distinct))
+    return Tables(
+        keys=keys,
+        pivot=pivot,
+        lookup_start=np.array(lookup_start, dtype=np.int64),
+        slot_start=np.array(slot_start, dtype=np.int64),
+        lookup=np.concatenate(lookups) if lookups else np.empty(0, np.int32),
+        slot_key=np.concatenate(slot_keys) if slot_keys else np.empty(0, np.int64),
+        slot_partition=np.concatenate(slot_partitions) if slot_partitions else np.empty(0, np.int32),
+        table_partition=table_partition.astype(np.int64),
+        partition_entry=np.append(heads, len(order)).astype(np.int64),
+        entry_subscription=subscription[order].astype(np.int32),
+        entry_low=low[order],
+        entry_high=high[order],
+        entry_start=start[order].astype(np.int32),
+        entry_nodes=(end - start)[order].astype(np.uint16),
+        nodes=_packed(nodes, rows),
+        use_start=use_start,
+        uses=uses,
+    )
+
+
+def _packed(nodes: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    packed = np.empty((len(nodes), 4), dtype=np.int32)
+    packed[:, 0] = rows << 8 | nodes[:, 1]
+    packed[:, 1:3] = nodes[:, 2:4]
+    packed[:, 3] = ((nodes[:, 4].astype(np.uint32) << 16) | nodes[:, 5].astype(np.uint32)).view(np.int32)
+    return packed
+
+
+def _hashed(keys: NDArray[np.int64], first: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    from covey.matching.kernels import fill_slots
+
+    size = 16
+    while size < 2 * len(keys):
+        size *= 2
+    slots, partitions = np.full(size, -1, dtype=np.int64), np.full(size, -1, dtype=np.int32)
+    fill_slots(keys, first, slots, partitions)
+    return slots, partitions
+
+
+def _uses(
+    table: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], rows: NDArray[np.int32], count: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Which rows each table's diagrams test."""
+    marks = np.zeros((count, int(rows.max()) + 1 if len(rows) else 0), dtype=np.uint8)
+    mark_uses(table, start, end, rows, marks)
+    tables, used = np.nonzero(marks)
+    return np.searchsorted(tables, np.arange(count + 1)).astype(np.int32), used.astype(np.int32)
+
+
+__all__ = ["NO_ATTRIBUTE", "SWEEP", "Tables", "Weights", "build_tables", "weights_of_constants"]
