@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.strategies import events, filters
 
 from covey.diagrams import Domain, SharedDiagram, Snapshot, restrict
+from covey.diagrams.restriction import relate
 from covey.filters import SEMANTICS, Filter, attr, matches
 from covey.filters.values import Kind
 
@@ -107,3 +108,60 @@ def test_the_papers_factor_at_25_000_queries():
     assert len(diagram.index) == 208
     assert 5.5 < flat.node_count / 25_000 < 9
     assert flat.node_count / restrict(flat, diagram.index.test, TOTAL).node_count >= 1.88
+
+
+class PlainRestriction:
+    """The walk of `restriction.py` in plain Python: nodes are 0, 1 or (variable, low, high), conditions are sets."""
+
+    def __init__(self, flat, test, attributes):
+        self.flat = flat
+        self.attribute = {}
+        self.worlds_of = {}
+        self.condition = {}
+        for name, variables in attributes.items():
+            related = relate(variables, test, TOTAL[name])
+            self.condition[name] = set(range(related.full.bit_length()))
+            for variable, mask in zip(related.variables, related.masks, strict=True):
+                self.attribute[variable] = name
+                self.worlds_of[variable] = {at for at in self.condition[name] if mask >> at & 1}
+
+    def tree(self, flat, node):
+        if node < 2:
+            return int(node)
+        return (int(flat.variable[node]), self.tree(flat, flat.low[node]), self.tree(flat, flat.high[node]))
+
+    def simplify(self, node):
+        if node in (0, 1):
+            return node
+        variable, low, high = node
+        name = self.attribute[variable]
+        before = self.condition[name]
+        yes, no = before & self.worlds_of[variable], before - self.worlds_of[variable]
+        if not yes or not no:
+            return self.simplify(high if yes else low)
+        new_low, new_high = self.under(name, no, low), self.under(name, yes, high)
+        if new_low == new_high or self.under(name, yes, new_low) == new_high:
+            return new_low
+        if self.under(name, no, new_high) == new_low:
+            return new_high
+        return (variable, new_low, new_high)
+
+    def under(self, name, part, node):
+        before = self.condition[name]
+        self.condition[name] = part
+        simplified = self.simplify(node)
+        self.condition[name] = before
+        return simplified
+
+
+@pytest.mark.parametrize("conjunctive", [0.5, 0.9])
+def test_the_kernel_equals_the_plain_walk(conjunctive):
+    diagram = SharedDiagram("simple")
+    diagram.add_many(enumerate(queries.queries(300, seed=8, conjunctive=conjunctive, negated=0.1)), order="random")
+    flat = diagram.flatten()
+    found = restrict(flat, diagram.index.test, TOTAL)
+    used = set(flat.variable[2:].tolist())
+    attributes = {name: [v for v in diagram.index.variables_of(name) if v in used] for name in TOTAL}
+    plain = PlainRestriction(flat, diagram.index.test, attributes)
+    for root, restricted_root in zip(flat.roots, found.roots, strict=True):
+        assert plain.simplify(plain.tree(flat, root)) == plain.tree(found, restricted_root)

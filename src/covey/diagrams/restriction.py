@@ -70,9 +70,7 @@ class _Overrides:
     full: list[int] = field(default_factory=list)
 
     def add(self, related: Iterable[Related]) -> None:
-        for place, group in enumerate(related):
-            if place >= len(self.full):
-                self.full.append(0)
+        for group in related:
             self.variable += group.variables
             self.slot += [len(self.full)] * len(group.variables)
             self.mask += group.masks

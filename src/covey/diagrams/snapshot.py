@@ -12,7 +12,8 @@ match needs a true root and an adequate event. Where the event is adequate no st
 of the diagram, so that the root's value is the two-valued truth. Since an inadequate event never gets through,
 restriction may take every attribute as defined.
 
-A snapshot uses the diagram's predicate index, and refuses to work once the diagram has changed.
+A snapshot uses the diagram's predicate index, and refuses to work once the diagram has changed. It keeps the nodes'
+values in one buffer, so that two threads need two snapshots.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ class Snapshot:
         self._set_of_root = np.array(
             [sets.setdefault(diagram[identifier].attributes, len(sets)) for identifier in self.ids], dtype=np.intp
         )
+        by_set = np.argsort(self._set_of_root, kind="stable")
+        self._roots_of_set = np.split(by_set, np.cumsum(np.bincount(self._set_of_root, minlength=len(sets)))[:-1])
         self._names = sorted(frozenset[str]().union(*sets))
         self._set_words = _words([[name in named for name in self._names] for named in sets], len(self._names))
         flat = diagram.flatten()
@@ -63,10 +66,21 @@ class Snapshot:
 
     def match(self, event: Mapping[str, Any], *, defaults: Defaults | None = None) -> list[Hashable]:
         """The ids of the subscriptions that the event meets."""
-        met = self.evaluate(self.truths(event, defaults=defaults)) == TRUE
-        if self.semantics == "strict":
-            met &= self._adequate(self._lookup(event, defaults))
-        return [self.ids[number] for number in np.flatnonzero(met)]
+        return [self.ids[number] for number in self.matching(event, defaults=defaults).tolist()]
+
+    def matching(self, event: Mapping[str, Any], *, defaults: Defaults | None = None) -> NDArray[np.intp]:
+        """The places in `ids` of the subscriptions that the event meets, ascending.
+
+        Under `strict` only roots whose attributes the event defines are read, so that a sparse event costs less.
+        """
+        self._pass(self.truths(event, defaults=defaults))
+        if self.semantics != "strict":
+            return np.flatnonzero(self._value[self.flat.roots] == TRUE)
+        parts = [self._roots_of_set[each] for each in np.flatnonzero(self._adequate_sets(self._lookup(event, None)))]
+        if not parts:
+            return np.empty(0, dtype=np.intp)
+        candidates = np.concatenate(parts)
+        return np.sort(candidates[self._value[self.flat.roots[candidates]] == TRUE])
 
     def truths(self, event: Mapping[str, Any], *, defaults: Defaults | None = None) -> Truths:
         """The first step: each variable's truth."""
@@ -77,8 +91,7 @@ class Snapshot:
 
     def evaluate(self, truths: Truths) -> Truths:
         """The second step: each root's value. Under `strict` UNDEFINED stands for star."""
-        algorithm = mv_eval_bdd if self.semantics == "strict" else eval_bdd
-        algorithm(self._run_start, self._run_variable, self.flat.low, self.flat.high, truths, self._value)
+        self._pass(truths)
         return self._value[self.flat.roots]
 
     def match_many(
@@ -90,8 +103,8 @@ class Snapshot:
         truths = np.stack([self.truths(event, defaults=defaults) for event in events])
         met = self.sweep(pack((truths == TRUE).T), cache_bytes=cache_bytes)
         if self.semantics == "strict":
-            adequate = np.stack([self._adequate(self._lookup(event, defaults)) for event in events])
-            met &= pack(adequate.T)
+            adequate = np.stack([self._adequate_sets(self._lookup(event, None)) for event in events])
+            met &= pack(adequate.T)[self._set_of_root]
         matrix = unpack(met, len(events))
         return [[self.ids[number] for number in np.flatnonzero(matrix[:, at])] for at in range(len(events))]
 
@@ -113,11 +126,15 @@ class Snapshot:
             return lambda name: given.get(name) if (found := attribute_value(event, name)) is None else found
         return lambda name: attribute_value(event, name)
 
-    def _adequate(self, lookup: Lookup) -> NDArray[np.bool_]:
-        """Which roots' filters name only attributes that the event defines."""
+    def _pass(self, truths: Truths) -> None:
+        algorithm = mv_eval_bdd if self.semantics == "strict" else eval_bdd
+        algorithm(self._run_start, self._run_variable, self.flat.low, self.flat.high, truths, self._value)
+
+    def _adequate_sets(self, lookup: Lookup) -> NDArray[np.bool_]:
+        """Which sets of attributes the event defines as a whole."""
         defined = _words([[lookup(name) is not None for name in self._names]], len(self._names))
         adequate: NDArray[np.bool_] = np.logical_not((self._set_words & ~defined).any(axis=1))
-        return adequate[self._set_of_root]
+        return adequate
 
     def _known(self, domains: Mapping[str, Domain] | None) -> Mapping[str, Domain]:
         given = domains or {}

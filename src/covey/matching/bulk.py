@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from covey.errors import CoveyError, DuplicateIdError
 from covey.events import Schema
 from covey.filters import Filter, Semantics
+from covey.filters.values import Scalar
 from covey.limits import Limits
 from covey.matching.index import BadSubscription, as_filter, check_id
 from covey.matching.lowering import Lowering
@@ -21,6 +22,7 @@ def compile_rows(
     *,
     semantics: Semantics,
     schema: Schema | None,
+    defaults: Mapping[str, Scalar],
     limits: Limits,
     order: str,
     statistics: Statistics | None,
@@ -51,7 +53,7 @@ def compile_rows(
                 pa.array([id for _, id, _, _ in good], pa.large_string()),
                 pa.array([text for _, _, text, _ in good], pa.large_string()),
                 semantics=semantics,
-                defaults=schema.defaults if schema is not None else None,
+                defaults=defaults,
                 limits=limits,
                 order=order,
                 statistics=statistics,

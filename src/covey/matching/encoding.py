@@ -6,6 +6,8 @@ An `Encoder` belongs to a segment (code spaces do); it is made when a segment is
 from __future__ import annotations
 
 import math
+import threading
+from array import array
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.errors import EventError
 from covey.events import Columns, Piece
 from covey.filters import Predicate
-from covey.filters.values import Scalar, Value
+from covey.filters.values import Scalar, Value, normalise
 from covey.matching.coding import MISSING, CodeSpaces
 from covey.matching.encoding_kernels import build_grid, encode_doubles, encode_integers
 from covey.matching.lowering import BOOLEAN, KINDS, LIST, NUMBER, STRING, TIMESTAMP, number_pair
@@ -25,6 +28,7 @@ from covey.matching.patterns import AttributePatterns
 PADDING = 64
 """Codes that kernels may read past the last event."""
 _GRID_FROM = 64
+_EXACT = 2**53
 _NO_ROWS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 _NO_GRID: NDArray[np.int32] = np.empty(0, dtype=np.int32)
 _KIND_OF_PIECE = {"int": NUMBER, "double": NUMBER, "bigint": NUMBER, "boolean": BOOLEAN, "timestamp": TIMESTAMP}
@@ -55,6 +59,24 @@ class Encoded:
     pattern_truth: NDArray[np.uint8]
 
 
+class EncodedEvent:
+    """Buffers for one event, reused by a thread. Where kinds[a] is 0, codes[a] holds the code; else it is to be found
+    by searching numbers[a] among the constants of kind kinds[a] - 1. Writing to `array` is faster than to NumPy."""
+
+    def __init__(self, rows: int, attributes: int, patterns: int, missing: NDArray[np.int32]) -> None:
+        self.codes = array("i", bytes(4 * rows))
+        self.kinds = array("b", bytes(attributes))
+        self.numbers = array("d", bytes(8 * attributes))
+        self.blank = array("i", missing.tobytes())
+        self.none = array("b", bytes(attributes))
+        self.code_view = np.frombuffer(self.codes, dtype=np.int32).reshape(rows, 1) if rows else np.zeros((0, 1), np.int32)
+        self.kind_view = np.frombuffer(self.kinds, dtype=np.int8) if attributes else np.zeros(0, np.int8)
+        self.number_view = np.frombuffer(self.numbers, dtype=np.float64) if attributes else np.zeros(0)
+        self.pattern_start = np.zeros(patterns, dtype=np.int64)
+        self.pattern_truth = np.zeros(1, dtype=np.uint8)
+        self.out = np.empty(1024, dtype=np.int32)
+
+
 class Encoder:
     """Codes for one segment."""
 
@@ -64,6 +86,10 @@ class Encoder:
         self.names = names
         self._spaces = spaces
         self._numbers = [[self._number_space(a, kind) for kind in range(KINDS)] for a in range(len(names))]
+        self._number_of_name = {name: number for number, name in enumerate(names)}
+        self._local = threading.local()
+        self.firsts = np.array([space.first for row in self._numbers for space in row], dtype=np.int64)
+        self.lasts = np.array([space.last for row in self._numbers for space in row], dtype=np.int64)
         self._texts: list[dict[str, int] | None] = [None] * len(names)
         self._sorted: list[list[str] | None] = [None] * len(names)
         self.pattern_row, self.pattern_attributes = pattern_rows(names, patterns)
@@ -144,6 +170,59 @@ class Encoder:
         position = bisect_left(pairs, pair)
         equal = position < len(pairs) and pairs[position] == pair
         return space.base + 2 * position + int(equal)
+
+    def encode_event(self, event: Mapping[str, Any]) -> EncodedEvent:
+        """One event for the kernel that matches single events. Numbers are left to the kernel to search for."""
+        one = self._fresh_event()
+        codes, kinds, numbers = one.codes, one.kinds, one.numbers
+        find = self._number_of_name.get
+        for name, value in event.items():
+            attribute = find(name)
+            if attribute is None or value is None:
+                continue
+            kind = type(value)
+            if kind is float:
+                numbers[attribute] = value
+                kinds[attribute] = 1 + NUMBER
+            elif kind is str:
+                codes[attribute] = self.text_code(attribute, value)
+            elif kind is int and -_EXACT <= value <= _EXACT:
+                numbers[attribute] = value
+                kinds[attribute] = 1 + NUMBER
+            elif isinstance(value, Mapping):
+                continue
+            else:
+                codes[attribute] = self.code(attribute, event_value(value, name))
+        if self._patterns:
+            self._encode_patterns(event, one)
+        return one
+
+    def _fresh_event(self) -> EncodedEvent:
+        one = getattr(self._local, "event", None)
+        if one is None:
+            one = EncodedEvent(self.rows, len(self.names), self._pattern_count, self.missing)
+            self._local.event = one
+        one.codes[: len(self.names)] = one.blank
+        one.kinds[:] = one.none
+        return one
+
+    def _encode_patterns(self, event: Mapping[str, Any], one: EncodedEvent) -> None:
+        truths: list[NDArray[np.uint8]] = []
+        used = 0
+        for attribute, patterns in self._patterns.items():
+            value = event.get(self.names[attribute])
+            if value is None:
+                value = self._defaults.get(attribute)
+            if not isinstance(value, (str, bool, int, float, Mapping, type(None))):
+                value = event_value(value, self.names[attribute])
+            textual = isinstance(value, (str, tuple))
+            one.codes[self.pattern_attributes[attribute]] = int(textual)
+            truth = patterns.truth([value] if isinstance(value, (str, tuple)) else [])
+            for row, pattern in enumerate(self._pattern_numbers[attribute]):
+                one.pattern_start[pattern] = used + row * truth.shape[1]
+            used += truth.size
+            truths.append(truth.reshape(-1))
+        one.pattern_truth = np.concatenate(truths)
 
     def prepare(self, columns: Columns) -> Encoded:
         """What is shared by all chunks of a batch: codes of distinct strings, truth of patterns."""
@@ -233,6 +312,16 @@ class Encoder:
             values, _NO_ROWS if rows is None else rows, first, out, space.base, self._spaces.numbers,
             self._spaces.remainders, space.first, space.last, space.grid, space.lowest, space.scale,
         )  # fmt: skip
+
+
+def event_value(given: Any, name: str) -> Value:
+    """A value as the algebra knows it, or an error that names the attribute."""
+    try:
+        value = normalise(given)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise EventError(f"attribute {name!r}: {error}") from None
+    assert value is not None
+    return value
 
 
 class _Pairs:

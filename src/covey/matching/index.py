@@ -156,6 +156,12 @@ class _State:
         return tuple(found)
 
 
+    @cached_property
+    def nested(self) -> bool:
+        """Whether some attribute may lie inside a record."""
+        return any("." in name for name in self.names)
+
+
 class Index:
     """Subscriptions by id, and which of them an event meets. Safe to use from several threads."""
 
@@ -239,8 +245,8 @@ class Index:
         from covey.matching.bulk import compile_rows
 
         return compile_rows(
-            rows, semantics=self._semantics, schema=self._schema, limits=self._limits, order=self._order,
-            statistics=self._statistics,
+            rows, semantics=self._semantics, schema=self._schema, defaults=self._defaults, limits=self._limits,
+            order=self._order, statistics=self._statistics,
         )  # fmt: skip
 
     def _prepared(self, id: str, given: str | Filter) -> _Waiting:
@@ -440,7 +446,8 @@ class Index:
             raise EventError(f"an event is a mapping of attributes, not {type(event).__name__}")
         found: list[str] = []
         if state.sealed:
-            values = row(event, state.names)
+            # Plain events go as they are; dotted names may stand for nested records.
+            values = row(event, state.names) if state.nested else event
             for sealed in state.sealed:
                 ids = sealed.segment.id_list
                 found += [ids[ordinal] for ordinal in sealed.segment.match_event(values, sealed.deleted)]

@@ -18,7 +18,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from covey.matching.encoding_kernels import code_of
 from covey.matching.vectors import range_word
+
+_NO_GRID = np.empty(0, np.int32)
 
 _GROUPED = 4
 """From this many events a partition on average, partitions are worked through; below, events one by one."""
@@ -93,11 +96,22 @@ def _decide(start, count, event, codes, nodes, pattern_start, pattern_truth):
 
 
 @njit(cache=True, nogil=True)
-def match_one(codes, sizes, deleted, out, keys, pivot, lookup_start, slot_start, lookup, slot_key, slot_partition,
-              table_partition, partition_entry, entry_subscription, entry_low, entry_high, entry_start, entry_nodes,
-              nodes, pattern_start, pattern_truth):  # fmt: skip
-    """All subscriptions that one event (column 0 of codes) matches, perhaps some of them twice. Gives their number;
-    `out` is filled as far as it goes."""
+def match_one(codes, kinds, numbers, firsts, lasts, base, constants, remainders, sizes, deleted, out, keys, pivot,
+              lookup_start, slot_start, lookup, slot_key, slot_partition, table_partition, partition_entry,
+              entry_subscription, entry_low, entry_high, entry_start, entry_nodes, nodes, pattern_start,
+              pattern_truth):  # fmt: skip
+    """All subscriptions that one event (column 0 of codes) matches, ascending and distinct. Numbers are searched for
+    first. Gives how many there are before repetitions are taken out, and after; `out` is filled as far as it goes."""
+    for attribute in range(len(kinds)):
+        kind = kinds[attribute]
+        if kind:
+            value, remainder = numbers[attribute], 0
+            if value != value:
+                value, remainder = np.inf, 1
+            slot = attribute * base.shape[1] + kind - 1
+            codes[attribute, 0] = base[attribute, kind - 1] + code_of(
+                value, remainder, constants, remainders, firsts[slot], lasts[slot], _NO_GRID, 0.0, 0.0
+            )
     found = 0
     for table in range(len(pivot)):
         partition = _find_partition(table, 0, codes, sizes, keys, lookup_start, slot_start, lookup, slot_key,
@@ -130,7 +144,15 @@ def match_one(codes, sizes, deleted, out, keys, pivot, lookup_start, slot_start,
             if found < len(out):
                 out[found] = subscription
             found += 1
-    return found
+    if found > len(out):
+        return found, 0
+    out[:found].sort()
+    distinct = 0
+    for i in range(found):
+        if i == 0 or out[i] != out[i - 1]:
+            out[distinct] = out[i]
+            distinct += 1
+    return found, distinct
 
 
 @njit(cache=True, nogil=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from covey.errors import LimitError
 from covey.events import Columns
 from covey.filters import Filter, Predicate, Semantics
-from covey.filters.values import Scalar, Value
+from covey.filters.values import Scalar
 from covey.limits import DEFAULT_LIMITS, Limits
 from covey.matching.coding import CodeSpaces, code_spaces
 from covey.matching.encoding import PADDING, Encoded, Encoder, pattern_rows
@@ -100,32 +100,21 @@ class Segment:
             t.nodes,
         )  # fmt: skip
 
-    def match_event(self, values: Mapping[str, Value], deleted: NDArray[np.uint8] | None = None) -> list[int]:
-        """Ordinals of the subscriptions that one event matches, ascending."""
+    def match_event(self, event: Mapping[str, Any], deleted: NDArray[np.uint8] | None = None) -> list[int]:
+        """Ordinals of the subscriptions that one event (flat, dotted names) matches, ascending."""
         encoder = self.encoder
-        columns = Columns(1, {})
-        codes = np.zeros((encoder.rows, 1), dtype=np.int32)
-        codes[: len(self.names), 0] = encoder.missing
-        for attribute, name in enumerate(self.names):
-            value = values.get(name)
-            if value is not None:
-                codes[attribute, 0] = encoder.code(attribute, value)
-        start, truth = np.zeros(len(self.patterns), dtype=np.int64), np.zeros(1, dtype=np.uint8)
-        if self.patterns:
-            columns = _single(values, self.names)
-            encoded = encoder.prepare(columns)
-            codes = encoder.encode(columns, encoded, 0, 1)
-            start, truth = encoded.pattern_start, encoded.pattern_truth
-        out = np.empty(256, dtype=np.int32)
+        one = encoder.encode_event(event)
+        spaces = self.spaces
         while True:
-            found = match_one(
-                codes, self.spaces.size, self.none_deleted if deleted is None else deleted, out, *self._kernel_arrays,
-                start, truth,
+            found, distinct = match_one(
+                one.code_view, one.kind_view, one.number_view, encoder.firsts, encoder.lasts, spaces.base,
+                spaces.numbers, spaces.remainders, spaces.size, self.none_deleted if deleted is None else deleted,
+                one.out, *self._kernel_arrays, one.pattern_start, one.pattern_truth,
             )  # fmt: skip
-            if found <= len(out):
-                break
-            out = np.empty(found, dtype=np.int32)
-        return sorted(set(out[:found].tolist()))
+            if found <= len(one.out):
+                ordinals: list[int] = one.out[:distinct].tolist()
+                return ordinals
+            one.out = np.empty(found, dtype=np.int32)
 
     def match_chunk(
         self, columns: Columns, encoded: Encoded, first: int, last: int, deleted: NDArray[np.uint8] | None = None
@@ -142,12 +131,6 @@ class Segment:
             )  # fmt: skip
         offsets, ordinals = by_event(pairs, used, last - first, len(self))
         return offsets, ordinals
-
-
-def _single(values: Mapping[str, Value], names: list[str]) -> Columns:
-    from covey.events import columns
-
-    return columns([dict(values)], names)
 
 
 def build_segment(

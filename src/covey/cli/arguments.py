@@ -1,0 +1,177 @@
+"""The command line's options, read into one value that the commands are given."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
+
+from covey.cli.sources import FORMATS, Format
+from covey.errors import CoveyError
+from covey.filters.semantics import SEMANTICS, Semantics
+from covey.language import DIALECTS
+
+OnError: TypeAlias = Literal["raise", "skip"]
+
+BATCH_SIZE: Final = 32_768
+"""Events a batch: enough that matching costs little an event, few enough that batches of dense matches fit in memory."""
+
+
+class Options(argparse.Namespace):
+    """What the user asked for. Each command has its own part of these."""
+
+    command: str
+    subscriptions: str
+    events: str
+    subscriptions_format: Format | None
+    format: Format | None
+    id_column: str
+    filter_column: str
+    dialect: str
+    semantics: Semantics | None
+    schema: str | None
+    on_error: OnError
+    batch_size: int
+    threads: int | None
+    all: bool
+    count: bool
+    output: str | None
+    words: list[str]
+    id: str | None
+    json: bool
+    file: str
+    traders: int
+    quotes: int
+    seed: int
+
+
+class UsageError(CoveyError):
+    """A command line that can't be read."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def parse(arguments: Sequence[str] | None = None) -> Options:
+    """The options of a command line."""
+    parser = _Parser(
+        prog="covey",
+        description="Match events with Boolean subscriptions: who asked for what?",
+        epilog="Exit codes: 0 all went well, 1 something to mend (said in one line), 130 interrupted.",
+    )
+    parser.add_argument("--version", action="version", version=f"covey {version('covey')}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    _match(commands)
+    _explain(commands)
+    _index(commands)
+    _demo(commands)
+    options, rest = parser.parse_known_args(arguments, namespace=Options())
+    if options.command == "explain":
+        # argparse gives up on a list of words once an option stands between them.
+        options.words += [word for word in rest if not word.startswith("-") or word == "-"]
+        rest = [word for word in rest if word not in options.words]
+    if rest:
+        raise UsageError(f"{rest[0]} is not an option here; see covey {options.command} --help")
+    if options.command == "index":
+        options.command = f"index {options.action}"
+    return cast(Options, options)
+
+
+def _match(commands: Any) -> None:
+    parser = commands.add_parser(
+        "match",
+        help="match a file of events with a file of subscriptions",
+        description="Print, for every event, the subscriptions that it matches: "
+        '{"event": n, "subscriptions": [...]} lines, where n is the event\'s row, from 0. '
+        "A terminal gets a table instead. One of the two files may be -, standard input.",
+    )
+    parser.add_argument("subscriptions", metavar="SUBSCRIPTIONS", help="rows with an id and a filter, or a .covey index")
+    parser.add_argument("events", metavar="EVENTS", help="rows of attributes; of JSON lines, one object a line")
+    parser.add_argument("--format", choices=FORMATS, help="of the events; by itself it is told by the file's name")
+    parser.add_argument("--subscriptions-format", choices=FORMATS, help="the same, of the subscriptions")
+    _filters(parser)
+    parser.add_argument(
+        "--on-error",
+        choices=("raise", "skip"),
+        default="raise",
+        help="stop at subscriptions and events that can't be used (raise, the default), or go on without them (skip); "
+        "each is reported in either case",
+    )
+    parser.add_argument("--batch-size", type=_positive, default=BATCH_SIZE, help="events at a time (%(default)s)")
+    parser.add_argument("--threads", type=_positive, help="threads to match with; by itself one a processor")
+    parser.add_argument("--all", action="store_true", help="print events without matches too")
+    parser.add_argument("--count", action="store_true", help="print only the totals")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to a file: .jsonl, .jsonl.gz or .parquet")
+
+
+def _explain(commands: Any) -> None:
+    parser = commands.add_parser(
+        "explain",
+        help="say why an event matches a filter, or why not",
+        usage="covey explain [options] FILTER EVENT\n       covey explain [options] --subscriptions FILE --id ID EVENT",
+        description="Say why an event matches a filter, or why not. EVENT is a JSON object; - reads it from standard "
+        "input.",
+    )
+    parser.add_argument("words", nargs="*", default=[], metavar="FILTER EVENT", help="the filter, and the event as JSON")
+    parser.add_argument("--subscriptions", metavar="FILE", help="where to find the subscription with --id")
+    parser.add_argument("--id", help="the subscription to explain")
+    parser.add_argument("--subscriptions-format", choices=FORMATS, help="by itself it is told by the file's name")
+    _filters(parser)
+    parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
+
+
+def _index(commands: Any) -> None:
+    parser = commands.add_parser("index", help="build an index file, or look at one")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
+    build = actions.add_parser("build", help="build an index of subscriptions and save it")
+    build.add_argument("subscriptions", metavar="SUBSCRIPTIONS", help="rows with an id and a filter; - is standard input")
+    build.add_argument("-o", "--output", metavar="FILE.covey", required=True, help="where to save the index")
+    build.add_argument(
+        "--format", dest="subscriptions_format", choices=FORMATS, help="by itself it is told by the file's name"
+    )
+    _filters(build)
+    build.add_argument(
+        "--on-error",
+        choices=("raise", "skip"),
+        default="raise",
+        help="save nothing if a subscription can't be used (raise, the default), or leave it out (skip)",
+    )
+    stats = actions.add_parser("stats", help="what an index holds, and how large it is")
+    stats.add_argument("file", metavar="FILE.covey", help="a saved index")
+    stats.add_argument("--json", action="store_true", help="print them as JSON")
+
+
+def _demo(commands: Any) -> None:
+    parser = commands.add_parser(
+        "demo",
+        help="a market of made-up stocks: traders, quotes, who hears of what",
+        description="Index the wishes of made-up traders, match a stream of made-up stock quotes with them, explain a "
+        "match and a miss, and say how fast that was here.",
+    )
+    parser.add_argument("--traders", type=_positive, default=50_000, help="subscriptions (%(default)s)")
+    parser.add_argument("--quotes", type=_positive, default=200_000, help="events (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="another seed makes another market (%(default)s)")
+
+
+def _filters(parser: argparse.ArgumentParser) -> None:
+    """How subscriptions are read and meant."""
+    for name in ("id", "filter"):
+        # `explain` has an --id of its own: the subscription's.
+        names = [f"--{name}-column"] if parser.prog.endswith("explain") else [f"--{name}", f"--{name}-column"]
+        column = f"the subscriptions' column of {name}s, by itself {name!r}"
+        parser.add_argument(*names, dest=f"{name}_column", default=name, metavar="NAME", help=column)
+    parser.add_argument("--dialect", choices=tuple(DIALECTS), default="sql", help="of the filters (%(default)s)")
+    parser.add_argument("--semantics", choices=SEMANTICS, help="what a test on a missing attribute means (sql)")
+    parser.add_argument("--schema", metavar="FILE", help="the events' schema, as JSON")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 up")
+    return int(text)

@@ -1,0 +1,40 @@
+"""CSV by blocks, as Arrow record batches. The types of columns are told by the first block; an empty field is missing.
+
+Rows with a wrong number of fields are handed to `bad` with their number; Arrow leaves them out of the batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any, Final
+
+import pyarrow as pa
+from pyarrow import csv
+
+from covey.errors import EventError
+
+_BLOCK: Final = 8 << 20
+"""Bytes that decide on the columns' types, and the most that is held at a time."""
+
+_HEADER_AND_ONE: Final = 2
+
+
+def batches(
+    file: IO[bytes], name: str, types: Mapping[str, pa.DataType], bad: Callable[[int, str], None], remedy: str
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a CSV file. `remedy` ends the error about a value that isn't of its column's type."""
+
+    def skip(row: Any) -> str:
+        bad(row.number - _HEADER_AND_ONE, f"{row.actual_columns} fields where the header has {row.expected_columns}")
+        return "skip"
+
+    try:
+        # Arrow numbers rows only where it parses on one thread.
+        yield from csv.open_csv(
+            file,
+            read_options=csv.ReadOptions(block_size=_BLOCK, use_threads=False),
+            parse_options=csv.ParseOptions(newlines_in_values=True, invalid_row_handler=skip),
+            convert_options=csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
+        )
+    except pa.ArrowInvalid as error:
+        raise EventError(f"{name}: {str(error).splitlines()[0]}; {remedy}") from None

@@ -1,0 +1,54 @@
+"""The entry point: one command, and how it ends.
+
+Exit codes: 0 all went well (also where the reader of a pipe went away), 1 something the user can mend, said in one
+line, 130 interrupted. A traceback is a defect of covey's own, so only errors that are meant for people are caught.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from covey.cli import demo, explain, index_files, match
+from covey.cli.arguments import Options, parse
+from covey.cli.terminal import complain
+from covey.errors import CoveyError
+
+COMMANDS: Final[dict[str, Callable[[Options], int]]] = {
+    "match": match.run,
+    "explain": explain.run,
+    "index build": index_files.build,
+    "index stats": index_files.stats,
+    "demo": demo.run,
+}
+
+INTERRUPTED: Final = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the result is the exit code."""
+    try:
+        options = parse(arguments)
+        code = COMMANDS[options.command](options)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        _forget_output()
+        return 0
+    except KeyboardInterrupt as interrupt:
+        complain(str(interrupt) or "interrupted")
+        return INTERRUPTED
+    except OSError as error:
+        complain(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+        return 1
+    except CoveyError as error:
+        complain(str(error))
+        return 1
+
+
+def _forget_output() -> None:
+    """Nobody reads standard output any more: what is still buffered goes nowhere instead of failing at exit."""
+    if sys.stdout is sys.__stdout__ and sys.__stdout__ is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())

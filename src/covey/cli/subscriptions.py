@@ -1,0 +1,171 @@
+"""Subscriptions from files: rows with an id and a filter, each bad one reported with its place, into an index."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from covey.cli import csv_files
+from covey.cli.arguments import Options
+from covey.cli.lines import lines_of
+from covey.cli.sources import Source, is_index, source
+from covey.cli.terminal import BadRowsError, Report, Step, one_line, progress
+from covey.errors import CoveyError, FilterError, SchemaError
+from covey.events import BadLine, Schema, read_json_lines
+from covey.filters import Filter
+from covey.language import from_json, parse
+from covey.matching import Index
+
+_STEP = 1_000
+
+
+class SubscriptionFile:
+    """The rows of a file as (id, filter) pairs. It knows where each pair came from, and reports what isn't one."""
+
+    def __init__(self, given: Source, options: Options) -> None:
+        self.source = given
+        self.report = Report("subscription", given.name)
+        self._id, self._filter = options.id_column, options.filter_column
+        self._dialect = options.dialect
+        self._places = array("q")
+        self._unit = "line" if given.format == "jsonl" else "row"
+
+    def place(self, pair: int) -> str:
+        """Where the pair of that number stands: a line from 1, or a row from 0."""
+        return f"{self._unit} {self._places[pair]}"
+
+    def pairs(self, step: Step) -> Iterator[tuple[str, str | Filter]]:
+        """The rows that have an id and a filter; whether the filter is one, the index decides."""
+        with self.source.open() as (file, raw):
+            size = self.source.size
+            for number, (place, id, condition) in enumerate(_READERS[self.source.format](self, file)):
+                if number % _STEP == 0 and size is not None:
+                    step(min(raw.tell(), size), size)
+                try:
+                    pair = _id_of(id), self._filter_of(condition)
+                except CoveyError as error:
+                    self.report.bad(f"{self._unit} {place}", _of(id) + one_line(error))
+                else:
+                    self._places.append(place)
+                    yield pair
+
+    def _filter_of(self, given: Any) -> str | Filter:
+        if given is None:
+            raise FilterError(f"no {self._filter!r}; a subscription to all events has the filter TRUE")
+        if isinstance(given, str):
+            return given if self._dialect == "sql" else parse(given, dialect=self._dialect)
+        return from_json(given)
+
+    def json_lines(self, file: IO[bytes]) -> Iterator[tuple[int, Any, Any]]:
+        """Rows of JSON lines."""
+        lines, bad = lines_of(file), list[BadLine]()
+
+        def say() -> None:
+            for one in bad:
+                self.report.bad(f"line {one.line}", one.message.partition(": ")[2])
+            bad.clear()
+
+        for row in read_json_lines(lines, name="", bad=bad):  # type: ignore[arg-type]
+            say()
+            yield lines.number, row.get(self._id), row.get(self._filter)
+        say()
+
+    def csv(self, file: IO[bytes]) -> Iterator[tuple[int, Any, Any]]:
+        """Rows of CSV; both columns are text, whatever they look like."""
+        bad: set[int] = set()
+
+        def skip(row: int, problem: str) -> None:
+            bad.add(row)
+            self.report.bad(f"row {row}", problem)
+
+        text = {self._id: pa.string(), self._filter: pa.string()}
+        row = 0
+        for batch in csv_files.batches(file, self.source.name, text, skip, "is it CSV?"):
+            self._check_columns(batch.schema.names)
+            columns = (batch.column(batch.schema.get_field_index(name)).to_pylist() for name in text)
+            for id, condition in zip(*columns, strict=True):
+                while row in bad:
+                    row += 1
+                yield row, id, condition
+                row += 1
+
+    def parquet(self, file: IO[bytes]) -> Iterator[tuple[int, Any, Any]]:
+        """Rows of Parquet."""
+        table = open_parquet(file, self.source.name)
+        self._check_columns(table.schema_arrow.names)
+        row = 0
+        for batch in table.iter_batches(columns=[self._id, self._filter]):
+            for id, condition in zip(
+                batch.column(self._id).to_pylist(), batch.column(self._filter).to_pylist(), strict=True
+            ):
+                yield row, id, condition
+                row += 1
+
+    def _check_columns(self, names: list[str]) -> None:
+        for option, name in (("id", self._id), ("filter", self._filter)):
+            if name not in names:
+                raise CoveyError(
+                    f"{self.source.name}: no column {name!r}; it has {', '.join(names)}. "
+                    f"Name the right one with --{option}-column"
+                )
+
+
+_READERS: Mapping[str, Callable[[SubscriptionFile, IO[bytes]], Iterator[tuple[int, Any, Any]]]] = {
+    "jsonl": SubscriptionFile.json_lines,
+    "csv": SubscriptionFile.csv,
+    "parquet": SubscriptionFile.parquet,
+}
+
+
+def open_parquet(file: IO[bytes], name: str) -> parquet.ParquetFile:
+    """The Parquet file, or an error that names it."""
+    try:
+        return parquet.ParquetFile(file)
+    except pa.ArrowInvalid as error:
+        raise CoveyError(f"{name}: not Parquet: {one_line(error)}") from None
+
+
+def _id_of(given: Any) -> str:
+    """Ids are text; whole numbers, which tables often have, are read as such."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        return str(given)
+    if not isinstance(given, str) or not given:
+        raise CoveyError("no id" if given is None or given == "" else f"the id {given!r} is neither text nor an integer")
+    return given
+
+
+def _of(id: Any) -> str:
+    return f"subscription {id!r}: " if isinstance(id, (str, int)) and id != "" else ""
+
+
+def schema_of(options: Options) -> Schema | None:
+    """The schema in the file that the user named."""
+    if options.schema is None:
+        return None
+    try:
+        return Schema.from_json(Path(options.schema).read_bytes())
+    except SchemaError as error:
+        raise SchemaError(f"{options.schema}: {error}") from None
+
+
+def index_of(options: Options, *, shown: bool) -> tuple[Index, Report]:
+    """The index of the user's subscriptions: a saved one, or built now. With `--on-error raise`, all or none."""
+    path = options.subscriptions
+    if is_index(path):
+        if options.semantics is not None or options.schema is not None:
+            raise CoveyError(f"{path} has a semantics and a schema of its own; give them to covey index build")
+        return Index.open(path), Report("subscription", path)
+    rows = SubscriptionFile(source(path, options.subscriptions_format), options)
+    index = Index(semantics=options.semantics or "sql", schema=schema_of(options))
+    with progress("subscriptions", shown=shown) as step:
+        added = index.add_many(rows.pairs(step), on_error="collect")
+    for bad in added.errors:
+        rows.report.bad(rows.place(bad.row), f"subscription {bad.id!r}: {one_line(bad.error)}")
+    if rows.report.count and options.on_error == "raise":
+        raise BadRowsError(f"{rows.report} can't be used, so nothing was done; --on-error skip goes on without")
+    return index, rows.report

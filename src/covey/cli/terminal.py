@@ -1,0 +1,82 @@
+"""What goes to standard error: complaints, one a line, and progress where someone watches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from covey.errors import CoveyError, FilterSyntaxError
+
+_EXCERPT = 60
+
+
+def complain(message: str) -> None:
+    """One line for the user."""
+    print(f"covey: {message}", file=sys.stderr, flush=True)
+
+
+def one_line(error: Exception) -> str:
+    """An error as one line; a caret becomes the place in words."""
+    if isinstance(error, FilterSyntaxError):
+        start = max(0, error.position - _EXCERPT // 2)
+        near = " ".join(error.text[start : start + _EXCERPT].split())
+        return f"{error.message} (character {error.position + 1}: {near})"
+    return " ".join(str(error).split())
+
+
+class Report:
+    """Rows that can't be used: each is said at once, and counted."""
+
+    def __init__(self, what: str, name: str) -> None:
+        self.what = what
+        self.name = name
+        self.count = 0
+
+    def bad(self, place: str, problem: str) -> None:
+        """Say that the row at a place can't be used."""
+        self.count += 1
+        complain(f"{self.name} {place}: {problem}")
+
+    def __str__(self) -> str:
+        return f"{self.count:,} {self.what}{'' if self.count == 1 else 's'}"
+
+
+class BadRowsError(CoveyError):
+    """Rows that can't be used, which have been reported one by one."""
+
+
+class Step(Protocol):
+    """Where a long piece of work says how far it is."""
+
+    def __call__(self, done: int, total: int | None = None) -> None:
+        """So much of the total has been done."""
+
+
+def watched() -> bool:
+    """Whether progress would be seen, and not mixed into results on the same screen."""
+    return sys.stderr.isatty()
+
+
+@contextmanager
+def progress(title: str, *, shown: bool) -> Iterator[Step]:
+    """A bar on standard error, gone when the work is done."""
+    if not shown:
+        yield lambda done, total=None: None
+        return
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total=None: bar.update(task, completed=done, total=total)
