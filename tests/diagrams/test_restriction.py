@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import random
+
 import pytest
 from benchmarks.diagrams import queries
 from hypothesis import given, settings
@@ -10,7 +13,7 @@ from tests.strategies import events, filters
 
 from covey.diagrams import Domain, SharedDiagram, Snapshot, restrict
 from covey.diagrams.restriction import relate
-from covey.filters import SEMANTICS, Filter, attr, matches
+from covey.filters import SEMANTICS, Compare, Filter, attr, matches
 from covey.filters.values import Kind
 
 TYPED = {name: Domain(kind) for name, kind in queries.KINDS.items()}
@@ -79,6 +82,24 @@ def test_attributes_with_many_constants_are_restricted_root_by_root():
     snapshot = Snapshot(diagram)
     for value in (-1, 0, 17, 150.5, 298, 1000):
         assert snapshot.match({"n": value}) == [at for at in range(150) if value < 2 * at]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_wide_attributes_change_no_answer(seed):
+    chance = random.Random(seed)
+
+    def comparison():
+        name, operator = chance.choice(("n", "m")), chance.choice(("=", "!=", "<", "<=", ">", ">="))
+        return Compare(name, operator, chance.choice((chance.randint(0, 200), chance.uniform(0, 200), math.nan, "x")))
+
+    subscriptions = [
+        (comparison() & comparison()) | (comparison() & ~(comparison() | comparison())) for _ in range(100)
+    ]
+    diagram = SharedDiagram("sql")
+    diagram.add_many(enumerate(subscriptions))
+    batch = [{"n": chance.choice((chance.randint(0, 200), math.nan, "x", None)), "m": 100.5} for _ in range(5)]
+    wanted = [[at for at, each in enumerate(subscriptions) if matches(each, event)] for event in batch]
+    assert Snapshot(diagram).match_many(batch) == wanted
 
 
 def test_a_walk_that_ends_early_leaves_the_rest_as_it_was():

@@ -85,9 +85,11 @@ def test_example_5_an_event_without_a_price_never_matches_under_strict():
     diagram = SharedDiagram("strict")
     diagram.add("joined", joined)
     diagram.add("tautology", (attr("y") == 1) & ((attr("price") < 5) | ~(attr("price") < 5)))
+    diagram.add("adequate", attr("company") == "IBM")
     for restricted in (False, True):
         snapshot = Snapshot(diagram, restricted=restricted)
-        assert snapshot.match({"company": "IBM"}) == []
+        assert snapshot.match({"company": "IBM"}) == ["adequate"]
+        assert snapshot.match_many([{"company": "IBM"}, {}]) == [["adequate"], []]
         assert snapshot.match({"y": 1}) == []
         assert snapshot.match({"price": 700}) == ["joined"]
         assert snapshot.match({"price": 2, "y": 1}) == ["joined", "tautology"]
@@ -141,6 +143,32 @@ def test_a_filter_beyond_the_limit_leaves_nothing_behind():
         diagram.add("wide", all_of([attr(f"a{at}") == at for at in range(9)]))
     assert len(diagram) == 0
     assert len(diagram.index) == 0
+
+
+def test_a_filter_that_explodes_is_refused_at_once_and_the_diagram_lives_on():
+    diagram = SharedDiagram()
+    exploding = all_of([(attr(f"a{at:02}") == 1) | (attr(f"b{at:02}") == 1) for at in range(40)])
+    with pytest.raises(LimitError, match="split"):
+        diagram.add_many([("exploding", exploding)])
+    assert len(diagram.index) == 0
+    # In the order in which it is written the same filter is small.
+    fresh = SharedDiagram()
+    fresh.add("as written", exploding)
+    assert fresh.node_count() == 80
+    assert Snapshot(fresh).match({f"b{at:02}": 1 for at in range(40)}) == ["as written"]
+    diagram.add("small", attr("x") == 1)
+    assert Snapshot(diagram).match({"x": 1}) == ["small"]
+
+
+def test_a_full_table_is_cleared_of_what_was_removed():
+    diagram = SharedDiagram(node_capacity=64)
+    for at in range(200):
+        diagram.add(at, (attr("x") == at) & (attr("y") == at) & (attr("z") == at))
+        diagram.remove(at)
+    for at in range(10):
+        diagram.add(at, (attr("x") == at) & (attr("y") == at))
+    with pytest.raises(LimitError, match="node_capacity"):
+        diagram.add_many((at, (attr("x") == at) & (attr("y") == at)) for at in range(10, 100))
 
 
 def test_a_snapshot_of_a_changed_diagram_refuses():

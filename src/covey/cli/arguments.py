@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 from covey.cli.sources import FORMATS, Format
 from covey.errors import CoveyError
@@ -15,7 +15,7 @@ from covey.language import DIALECTS
 OnError: TypeAlias = Literal["raise", "skip"]
 
 BATCH_SIZE: Final = 32_768
-"""Events a batch: enough that matching costs little an event, few enough that batches of dense matches fit in memory."""
+"""Events a batch: enough that matching costs little an event, few enough that dense matches fit in memory."""
 
 
 class Options(argparse.Namespace):
@@ -80,7 +80,7 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
         raise UsageError(f"{rest[0]} is not an option here; see covey {options.command} --help")
     if options.command == "index":
         options.command = f"index {options.action}"
-    return cast(Options, options)
+    return options
 
 
 def _match(commands: Any) -> None:
@@ -91,7 +91,9 @@ def _match(commands: Any) -> None:
         '{"event": n, "subscriptions": [...]} lines, where n is the event\'s row, from 0. '
         "A terminal gets a table instead. One of the two files may be -, standard input.",
     )
-    parser.add_argument("subscriptions", metavar="SUBSCRIPTIONS", help="rows with an id and a filter, or a .covey index")
+    parser.add_argument(
+        "subscriptions", metavar="SUBSCRIPTIONS", help="rows with an id and a filter, or a .covey index"
+    )
     parser.add_argument("events", metavar="EVENTS", help="rows of attributes; of JSON lines, one object a line")
     parser.add_argument("--format", choices=FORMATS, help="of the events; by itself it is told by the file's name")
     parser.add_argument("--subscriptions-format", choices=FORMATS, help="the same, of the subscriptions")
@@ -118,7 +120,9 @@ def _explain(commands: Any) -> None:
         description="Say why an event matches a filter, or why not. EVENT is a JSON object; - reads it from standard "
         "input.",
     )
-    parser.add_argument("words", nargs="*", default=[], metavar="FILTER EVENT", help="the filter, and the event as JSON")
+    parser.add_argument(
+        "words", nargs="*", default=[], metavar="FILTER EVENT", help="the filter, and the event as JSON"
+    )
     parser.add_argument("--subscriptions", metavar="FILE", help="where to find the subscription with --id")
     parser.add_argument("--id", help="the subscription to explain")
     parser.add_argument("--subscriptions-format", choices=FORMATS, help="by itself it is told by the file's name")
@@ -130,7 +134,9 @@ def _index(commands: Any) -> None:
     parser = commands.add_parser("index", help="build an index file, or look at one")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
     build = actions.add_parser("build", help="build an index of subscriptions and save it")
-    build.add_argument("subscriptions", metavar="SUBSCRIPTIONS", help="rows with an id and a filter; - is standard input")
+    build.add_argument(
+        "subscriptions", metavar="SUBSCRIPTIONS", help="rows with an id and a filter; - is standard input"
+    )
     build.add_argument("-o", "--output", metavar="FILE.covey", required=True, help="where to save the index")
     build.add_argument(
         "--format", dest="subscriptions_format", choices=FORMATS, help="by itself it is told by the file's name"

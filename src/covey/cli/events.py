@@ -1,4 +1,4 @@
-"""Events from files, a batch at a time, each with its row's number, and matched so that one bad event costs only itself.
+"""Events from files, in batches, each event with its row's number; matched so that a bad event costs only itself.
 
 An event's number is that of its row, from 0; rows that can't be read keep their number, so numbers stay those of the
 file. Blank lines of JSON are no rows. With `--on-error raise` everything before a bad row is still handed on first.
@@ -77,7 +77,7 @@ class EventFile:
         with self.source.open() as (file, raw):
             total = self.source.size
             for batch in _READERS[self.source.format](self, file):
-                if total is not None:
+                if total is not None and self.source.format != "parquet":
                     self._step(min(raw.tell(), total), total)
                 yield batch
 
@@ -175,6 +175,7 @@ class EventFile:
         names = [name for name in table.schema_arrow.names if name in wanted or "." in name]
         row = 0
         for batch in table.iter_batches(batch_size=self._size, columns=names):
+            self._step(row, table.metadata.num_rows)
             yield EventBatch(batch, np.arange(row, row + batch.num_rows))
             row += batch.num_rows
 

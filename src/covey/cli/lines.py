@@ -74,6 +74,7 @@ class PipeLines(Lines):
         return not self._ended
 
     def waiting(self) -> bool:
+        """Whether the next line has yet to be written."""
         if self._line_end() or self._ended:
             return False
         return not select.select([self._descriptor], [], [], 0)[0]

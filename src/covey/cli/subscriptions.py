@@ -43,13 +43,13 @@ class SubscriptionFile:
         """The rows that have an id and a filter; whether the filter is one, the index decides."""
         with self.source.open() as (file, raw):
             size = self.source.size
-            for number, (place, id, condition) in enumerate(_READERS[self.source.format](self, file)):
+            for number, (place, name, condition) in enumerate(_READERS[self.source.format](self, file)):
                 if number % _STEP == 0 and size is not None:
                     step(min(raw.tell(), size), size)
                 try:
-                    pair = _id_of(id), self._filter_of(condition)
+                    pair = _id_of(name), self._filter_of(condition)
                 except CoveyError as error:
-                    self.report.bad(f"{self._unit} {place}", _of(id) + one_line(error))
+                    self.report.bad(f"{self._unit} {place}", _of(name) + one_line(error))
                 else:
                     self._places.append(place)
                     yield pair
@@ -88,10 +88,10 @@ class SubscriptionFile:
         for batch in csv_files.batches(file, self.source.name, text, skip, "is it CSV?"):
             self._check_columns(batch.schema.names)
             columns = (batch.column(batch.schema.get_field_index(name)).to_pylist() for name in text)
-            for id, condition in zip(*columns, strict=True):
+            for name, condition in zip(*columns, strict=True):
                 while row in bad:
                     row += 1
-                yield row, id, condition
+                yield row, name, condition
                 row += 1
 
     def parquet(self, file: IO[bytes]) -> Iterator[tuple[int, Any, Any]]:
@@ -100,10 +100,10 @@ class SubscriptionFile:
         self._check_columns(table.schema_arrow.names)
         row = 0
         for batch in table.iter_batches(columns=[self._id, self._filter]):
-            for id, condition in zip(
+            for name, condition in zip(
                 batch.column(self._id).to_pylist(), batch.column(self._filter).to_pylist(), strict=True
             ):
-                yield row, id, condition
+                yield row, name, condition
                 row += 1
 
     def _check_columns(self, names: list[str]) -> None:
@@ -135,12 +135,14 @@ def _id_of(given: Any) -> str:
     if isinstance(given, int) and not isinstance(given, bool):
         return str(given)
     if not isinstance(given, str) or not given:
-        raise CoveyError("no id" if given is None or given == "" else f"the id {given!r} is neither text nor an integer")
+        raise CoveyError(
+            "no id" if given is None or given == "" else f"the id {given!r} is neither text nor an integer"
+        )
     return given
 
 
-def _of(id: Any) -> str:
-    return f"subscription {id!r}: " if isinstance(id, (str, int)) and id != "" else ""
+def _of(name: Any) -> str:
+    return f"subscription {name!r}: " if isinstance(name, (str, int)) and name != "" else ""
 
 
 def schema_of(options: Options) -> Schema | None:

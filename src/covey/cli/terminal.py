@@ -53,8 +53,12 @@ class BadRowsError(CoveyError):
 class Step(Protocol):
     """Where a long piece of work says how far it is."""
 
-    def __call__(self, done: int, total: int | None = None) -> None:
+    def __call__(self, done: int, total: int | None = None, /) -> None:
         """So much of the total has been done."""
+
+
+def unwatched(_done: int, _total: int | None = None, /) -> None:
+    """Nobody wants to know."""
 
 
 def watched() -> bool:
@@ -66,7 +70,7 @@ def watched() -> bool:
 def progress(title: str, *, shown: bool) -> Iterator[Step]:
     """A bar on standard error, gone when the work is done."""
     if not shown:
-        yield lambda done, total=None: None
+        yield unwatched
         return
     bar = Progress(
         SpinnerColumn(),

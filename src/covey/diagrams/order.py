@@ -100,16 +100,23 @@ class _Collector:
 
 def asked_by(condition: Filter, semantics: Semantics = "sql", *, variable_for_inequality: bool = False) -> set[Test]:
     """The tests that a filter's diagram may ask."""
+    return set(asked_in_turn(condition, semantics, variable_for_inequality=variable_for_inequality))
+
+
+def asked_in_turn(
+    condition: Filter, semantics: Semantics = "sql", *, variable_for_inequality: bool = False
+) -> list[Test]:
+    """The tests that a filter's diagram may ask, each once, as they first occur."""
     nothing = _Collector()
-    found: set[Test] = set()
+    found: dict[Test, None] = {}
 
     def note(test: Test) -> _Collector:
-        found.add(test)
+        found[test] = None
         return nothing
 
     lowering = Lowering(semantics, note, nothing, nothing, variable_for_inequality=variable_for_inequality)
     lowering.holds(condition)
-    return found
+    return list(found)
 
 
 def arrange(tests: Sequence[Test], order: OrderName, history: History | None = None, *, seed: int = 0) -> list[Test]:
@@ -154,4 +161,4 @@ def _within_attribute(test: Test) -> tuple[str, tuple[int, object], str, str]:
             return kind_of(value).value, order_key(value), sign, operator
         case In(_, (value, *_)) if value is not None:
             return kind_of(value).value, order_key(value), "in", operator
-    return "", (0, 0), operator, str(getattr(predicate, "text", getattr(predicate, "pattern", "")))
+    return "", (0, 0), operator, str(predicate)

@@ -7,7 +7,8 @@ hash lookup. `mbds` of `sharing.py` reads the MBDs off the result.
 The diagrams are oxidd's, reduced and ordered, without complement edges, so that a node is a row of an array later.
 Tests are numbered by the predicate index; the diagram's variable has the same number. A subscription uses each of
 its tests once, and releases them when it is removed; a released number is taken by the next new test, which is safe
-because no root that could reach it is left. The library collects dead nodes by itself.
+because no root that could reach it is left. Dead nodes stay in
+the library's table until it is full; then they are collected, and the step is tried again.
 
 New variables enter at the bottom of the order. `add_many` sorts its new tests first (`order.py`), `reorder` sorts
 all of them; the paper finds that the order matters little, and that adapting it with each subscription doesn't pay.
@@ -28,8 +29,9 @@ from oxidd.util import DDMemoryError
 
 from covey.diagrams.flat import FlatDiagram, flatten, walk
 from covey.diagrams.lowering import Lowering, Test
-from covey.diagrams.order import History, OrderName, arrange
+from covey.diagrams.order import History, OrderName, arrange, asked_in_turn
 from covey.diagrams.predicate_index import PredicateIndex
+from covey.diagrams.trial import Trial, may_be_large
 from covey.errors import CoveyError, DuplicateIdError, LimitError, UnknownIdError
 from covey.filters.algebra import Filter
 from covey.filters.semantics import Semantics, check_semantics
@@ -72,6 +74,7 @@ class SharedDiagram:
         self._manager = BDDManager(node_capacity, _CACHE_ENTRIES, 1)
         self._subscriptions: dict[Hashable, Subscription] = {}
         self._used: dict[Test, int] = {}
+        self._trial = Trial(limits)
         self._lowering = Lowering(
             self.semantics,
             self._variable,
@@ -102,13 +105,11 @@ class SharedDiagram:
             raise DuplicateIdError(f"a subscription with the id {identifier!r} is there already; remove it first")
         self._used = {}
         try:
-            root = self._lowering.holds(condition)
+            root = self._build(identifier, condition)
             self._check(identifier, root)
-        except (CoveyError, DDMemoryError, TypeError) as error:
+        except (CoveyError, TypeError):
             for variable in self._used.values():
                 self.index.release(variable)
-            if isinstance(error, DDMemoryError):
-                raise LimitError(f"subscription {identifier!r}: its diagram doesn't fit; split the filter") from None
             raise
         self._subscriptions[identifier] = Subscription(
             condition, root, tuple(self._used.values()), condition.attributes()
@@ -161,6 +162,30 @@ class SharedDiagram:
         if identifier is not None:
             return walk(self[identifier].root)
         return flatten(self._manager, [entry.root for entry in self._subscriptions.values()])
+
+    def _build(self, identifier: Hashable, condition: Filter) -> BDDFunction:
+        if may_be_large(condition) and not self._fits_alone(condition):
+            raise LimitError(
+                f"subscription {identifier!r}: its diagram would have far more nodes than the limit of "
+                f"{self._limits.diagram_nodes} (Limits.diagram_nodes); split the filter"
+            )
+        try:
+            return self._lowering.holds(condition)
+        except DDMemoryError:
+            self._manager.gc()
+        try:
+            return self._lowering.holds(condition)
+        except DDMemoryError:
+            raise LimitError(
+                f"subscription {identifier!r}: the shared diagram is full; give it a larger node_capacity"
+            ) from None
+
+    def _fits_alone(self, condition: Filter) -> bool:
+        flags = {"variable_for_inequality": self._variable_for_inequality}
+        for test in asked_in_turn(condition, self.semantics, **flags):
+            self._variable(test)
+        order = sorted(self._used, key=lambda test: self._manager.var_to_level(self._used[test]))
+        return self._trial.fits(condition, order, self.semantics, **flags)
 
     def _history(self, filters: Iterable[Filter]) -> History:
         return History.of(filters, self.semantics, variable_for_inequality=self._variable_for_inequality)

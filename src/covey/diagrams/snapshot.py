@@ -76,9 +76,13 @@ class Snapshot:
         self._pass(self.truths(event, defaults=defaults))
         if self.semantics != "strict":
             return np.flatnonzero(self._value[self.flat.roots] == TRUE)
-        parts = [self._roots_of_set[each] for each in np.flatnonzero(self._adequate_sets(self._lookup(event, None)))]
-        if not parts:
+        adequate = self._adequate_sets(self._lookup(event, None))
+        parts = [self._roots_of_set[each] for each in np.flatnonzero(adequate)]
+        count = sum(map(len, parts))
+        if count == 0:
             return np.empty(0, dtype=np.intp)
+        if 4 * count > len(self.ids):  # Most must be read: better all of them, in order.
+            return np.flatnonzero((self._value[self.flat.roots] == TRUE) & adequate[self._set_of_root])
         candidates = np.concatenate(parts)
         return np.sort(candidates[self._value[self.flat.roots[candidates]] == TRUE])
 

@@ -14,17 +14,19 @@ the last two are positions in the tokens. Filters keep And and Or flat, so `a AN
 `a b AND c AND`: where the right operand of an AND is itself an And, one AND goes in after that And's first member
 instead of at the end. That moves tokens; the limit on depth bounds how often a token is moved.
 
-Names, strings and patterns are numbered in the order in which they appear, by a hash table over spans of the texts:
+Names, strings and patterns are numbered in the order in which they appear, by one hash table over spans of the texts:
 
     slots    [2^k]        an entry's number, or -1; linear probing, at most half full
-    entries  [number, 4]  hash, first byte, end, tag (what must be equal besides the bytes)
+    entries  [number, 5]  hash, first byte, end, tag, and the number among the names, strings or patterns
 
+Spans are equal if their bytes and tags are. The tag is NAME_TAG, STRING_TAG, or (pattern + 1) << 32 | attribute.
 Entries are taken back in the reverse order when a row is given up, which open addressing allows without tombstones.
+
+Lexemes and leaves are records and not structs of arrays: Numba counts references to each array it takes out of a
+tuple, which made this five times slower.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -65,7 +67,7 @@ WORDS = {
     "AND": _AND, "OR": _OR, "NOT": _NOT, "IN": _IN, "BETWEEN": _BETWEEN, "LIKE": _LIKE, "IS": _IS, "NULL": _NULL,
     "TRUE": _TRUE, "FALSE": _FALSE, "RLIKE": _LEFT_OUT, "REGEXP": _LEFT_OUT,
 }  # fmt: skip
-"""The language's keywords, all of up to eight letters; a row with one that is left out is given up."""
+"""The language's keywords, all of up to seven letters; a row with one that is left out is given up."""
 
 _NOT_EQ = 8
 """`!=`, which is EQ and NOT in postfix form. The other operators are those of leaves."""
@@ -74,7 +76,7 @@ _NOT_EQ = 8
 LIKE, STARTS_WITH, ENDS_WITH, CONTAINS, SUBSTRING_OF, NULL_TEST = range(6)
 
 # Columns of `counts`: how much of each output is in use.
-_TOKENS, _LEAVES, _NAMES, _STRINGS, _PATTERNS, _LONG = range(6)
+_TOKENS, _LEAVES, _ENTRIES, _NAMES, _STRINGS, _PATTERNS = range(6)
 
 # What `_operand` has read: nothing it knows, a name or constant alone, a condition that IS may follow, or one that
 # nothing but AND, OR and ) may follow.
@@ -129,55 +131,41 @@ _QUERY_WORDS = tuple(
 """Names that the parser refuses before a comma."""
 
 
-class Lexemes(NamedTuple):
-    """One row's lexemes, as parallel arrays. Two more of kind END follow the last, for looking ahead."""
+_LEXEME = np.dtype(
+    [("kind", np.int64), ("first", np.int64), ("last", np.int64), ("number", np.float64), ("remainder", np.int64)]
+)
+"""`first` and `last` bound a name, a string (without quotes) or a long number; `first` of a comparison is its operator.
+`number` and `remainder` are as in `Flat`; `remainder` of a long number is its sign. Three lexemes of kind END stand
+after the last, for looking ahead."""
 
-    kind: NDArray[np.uint8]
-    first: NDArray[np.int64]
-    """Of names and strings (without quotes) the first byte; of comparisons the operator."""
-    last: NDArray[np.int64]
-    """The byte after the last."""
-    number: NDArray[np.float64]
-    remainder: NDArray[np.int64]
-    """Of numbers as in `Flat`; of long numbers the sign."""
+LEAF = np.dtype(
+    [
+        ("number", np.float64),
+        ("remainder", np.int64),
+        ("attribute", np.int32),
+        ("text", np.int32),
+        ("operator", np.uint8),
+        ("kind", np.uint8),
+    ],
+    align=True,
+)
+"""A leaf as in `Flat`, but for two: `text` of a pattern is its number among the patterns, and a leaf of LONG_NUMBER is
+a number that Python has to convert, with its first byte in `remainder` and its length, times its sign, in `text`."""
 
+LONG_NUMBER = 5
+"""A kind of constants besides those of `Flat`."""
 
-class Output(NamedTuple):
-    """Tokens and leaves as in `Flat`; `leaf_text` of a pattern is an entry of the table of patterns."""
-
-    tokens: NDArray[np.int32]
-    leaf_attribute: NDArray[np.int32]
-    leaf_operator: NDArray[np.uint8]
-    leaf_kind: NDArray[np.uint8]
-    leaf_number: NDArray[np.float64]
-    leaf_remainder: NDArray[np.int64]
-    leaf_text: NDArray[np.int32]
-    long_numbers: NDArray[np.int64]
-    """[number, (leaf, first byte, end, sign)] of numbers that one rounding can't give."""
-
-
-class Table(NamedTuple):
-    """A hash table over spans of the texts."""
-
-    slots: NDArray[np.int32]
-    entries: NDArray[np.int64]
+NAME_TAG, STRING_TAG = 0, 1
 
 
-class Bounds(NamedTuple):
-    """The limits that a row is read under; a row above one of them is given up."""
-
-    bytes: int
-    lexemes: int
-    depth: int
-    values: int
-    pattern: int
-    tokens: int
+# Columns of `bounds`, the limits that a row is read under; a row above one of them is given up.
+MOST_BYTES, MOST_LEXEMES, MOST_DEPTH, MOST_VALUES, LONGEST_PATTERN, MOST_TOKENS = range(6)
 
 
 # Hash tables.
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _hash(data, first, last, tag, seed):
     state = (seed ^ tag) * _MULTIPLIER
     for at in range(first, last):
@@ -186,18 +174,18 @@ def _hash(data, first, last, tag, seed):
     return state ^ (last - first)
 
 
-@njit(cache=True, nogil=True)
-def _slot(table, data, first, last, tag, hashed):
+@njit(cache=True, nogil=True, forceinline=True)
+def _slot(slots, entries, data, first, last, tag, hashed):
     """Where the span stands, or the free slot where it would."""
-    mask = len(table.slots) - 1
+    mask = len(slots) - 1
     slot = hashed & mask
     while True:
-        entry = table.slots[slot]
+        entry = slots[slot]
         if entry < 0:
             return slot
-        if table.entries[entry, 0] == hashed and table.entries[entry, 3] == tag:
-            known = table.entries[entry, 1]
-            if table.entries[entry, 2] - known == last - first:
+        if entries[entry, 0] == hashed and entries[entry, 3] == tag:
+            known = entries[entry, 1]
+            if entries[entry, 2] - known == last - first:
                 same = True
                 for offset in range(last - first):
                     if data[known + offset] != data[first + offset]:
@@ -208,53 +196,54 @@ def _slot(table, data, first, last, tag, hashed):
         slot = (slot + 1) & mask
 
 
-@njit(cache=True, nogil=True)
-def _intern(table, counts, which, data, first, last, tag, seed):
-    """The number of a span; a new one if it's new."""
+@njit(cache=True, nogil=True, forceinline=True)
+def _intern(slots, entries, counts, which, data, first, last, tag, seed):
+    """The number of a span among those of its sort; a new one if it's new."""
     hashed = _hash(data, first, last, tag, seed)
-    slot = _slot(table, data, first, last, tag, hashed)
-    entry = table.slots[slot]
+    slot = _slot(slots, entries, data, first, last, tag, hashed)
+    entry = slots[slot]
     if entry < 0:
-        entry = counts[which]
+        entry = counts[_ENTRIES]
+        slots[slot] = entry
+        entries[entry, 0] = hashed
+        entries[entry, 1] = first
+        entries[entry, 2] = last
+        entries[entry, 3] = tag
+        entries[entry, 4] = counts[which]
+        counts[_ENTRIES] += 1
         counts[which] += 1
-        table.slots[slot] = entry
-        table.entries[entry, 0] = hashed
-        table.entries[entry, 1] = first
-        table.entries[entry, 2] = last
-        table.entries[entry, 3] = tag
-    return entry
+    return entries[entry, 4]
 
 
 @njit(cache=True, nogil=True)
-def _take_back(table, data, before, after):
+def _take_back(slots, entries, data, before, after):
     """Remove the entries from `before` on, the last first."""
     for entry in range(after - 1, before - 1, -1):
-        hashed, first, last, tag = table.entries[entry]
-        table.slots[_slot(table, data, first, last, tag, hashed)] = -1
+        first, last = entries[entry, 1], entries[entry, 2]
+        slots[_slot(slots, entries, data, first, last, entries[entry, 3], entries[entry, 0])] = -1
 
 
 @njit(cache=True, nogil=True)
-def _roomy(table, count, more):
-    """The table with room for so many more entries."""
-    entries = _grown(table.entries, count + more)
-    size = len(table.slots)
+def _roomy(slots, entries, count, more):
+    """Slots for so many more entries."""
+    size = len(slots)
     if 2 * (count + more) <= size:
-        return Table(table.slots, entries)
+        return slots
     while 2 * (count + more) > size:
         size *= 2
-    slots = np.full(size, -1, np.int32)
+    larger = np.full(size, -1, np.int32)
     for entry in range(count):
         slot = entries[entry, 0] & (size - 1)
-        while slots[slot] >= 0:
+        while larger[slot] >= 0:
             slot = (slot + 1) & (size - 1)
-        slots[slot] = entry
-    return Table(slots, entries)
+        larger[slot] = entry
+    return larger
 
 
 # Bytes to lexemes.
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _word(code, length):
     """The kind of a word, given as its capitals in one integer."""
     if length <= _LONGEST_WORD:
@@ -269,13 +258,13 @@ def _spells(data, first, last, word):
     """Whether a name is the given word of capitals, in any case."""
     if last - first != len(word):
         return False
+    same = True
     for offset in range(len(word)):
-        if data[first + offset] & 0xDF != word[offset]:
-            return False
-    return True
+        same &= data[first + offset] & 0xDF == word[offset]
+    return same
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _past_spaces(data, at, end):
     while at < end and _CLASS[data[at]] == _SPACE:
         at += 1
@@ -299,9 +288,9 @@ def _lex_name(data, at, end, lexemes, count):
     kind = _word(code, at - first)
     if kind == _LEFT_OUT:
         return -1
-    lexemes.kind[count] = kind
-    lexemes.first[count] = first
-    lexemes.last[count] = at
+    lexemes[count].kind = kind
+    lexemes[count].first = first
+    lexemes[count].last = at
     return at
 
 
@@ -352,8 +341,8 @@ def _lex_number(data, at, end, negative, lexemes, count):
             exponent = -exponent
     if at < end and (_CLASS[data[at]] == _LETTER or _CLASS[data[at]] == _DIGIT or _CLASS[data[at]] == _DOT):
         return -1
-    lexemes.kind[count] = _NUMBER
-    lexemes.remainder[count] = 0
+    lexemes[count].kind = _NUMBER
+    lexemes[count].remainder = 0
     power = exponent - scale
     if whole:
         if digits > _DIGITS:
@@ -361,17 +350,17 @@ def _lex_number(data, at, end, negative, lexemes, count):
         if negative:
             mantissa = -mantissa
         nearest = np.float64(mantissa)
-        lexemes.number[count] = nearest
-        lexemes.remainder[count] = mantissa - np.int64(nearest)
+        lexemes[count].number = nearest
+        lexemes[count].remainder = mantissa - np.int64(nearest)
     elif digits <= _DIGITS and mantissa <= _EXACT and -22 <= power <= 22:
         value = np.float64(mantissa)
         value = value * _POWERS[power] if power >= 0 else value / _POWERS[-power]
-        lexemes.number[count] = 0.0 - value if negative else value  # 0.0 - 0.0 is 0.0, where -0.0 has a sign
+        lexemes[count].number = 0.0 - value if negative else value  # 0.0 - 0.0 is 0.0, where -0.0 has a sign
     else:
-        lexemes.kind[count] = _LONG_NUMBER
-        lexemes.first[count] = first
-        lexemes.last[count] = at
-        lexemes.remainder[count] = -1 if negative else 1
+        lexemes[count].kind = _LONG_NUMBER
+        lexemes[count].first = first
+        lexemes[count].last = at
+        lexemes[count].remainder = -1 if negative else 1
     return at
 
 
@@ -386,9 +375,9 @@ def _lex_string(data, at, end, lexemes, count):
         at += 1
     if at >= end or (at + 1 < end and data[at + 1] == 39):
         return -1
-    lexemes.kind[count] = _STRING
-    lexemes.first[count] = first
-    lexemes.last[count] = at
+    lexemes[count].kind = _STRING
+    lexemes[count].first = first
+    lexemes[count].last = at
     return at + 1
 
 
@@ -398,7 +387,7 @@ def _lex_comparison(data, at, end, lexemes, count):
     here = _CLASS[data[at]]
     following = _CLASS[data[at + 1]] if at + 1 < end else _NO_CLASS
     third = _CLASS[data[at + 2]] if at + 2 < end else _NO_CLASS
-    lexemes.kind[count] = _COMPARISON
+    lexemes[count].kind = _COMPARISON
     operator = -1
     length = 2
     if here == _LESS:
@@ -423,11 +412,11 @@ def _lex_comparison(data, at, end, lexemes, count):
         operator = _NOT_EQ
     elif following == _EQUAL:
         operator = EQ
-    elif following == _LESS or following == _GREATER:
+    elif following in (_LESS, _GREATER):
         return -1
     else:
         operator, length = EQ, 1
-    lexemes.first[count] = operator
+    lexemes[count].first = operator
     return at + length
 
 
@@ -445,12 +434,12 @@ def _lex(data, at, end, limit, lexemes):
         kind = _CLASS[data[at]]
         if kind == _LETTER:
             at = _lex_name(data, at, end, lexemes, count)
-        elif kind == _DIGIT or kind == _DOT:
+        elif kind in (_DIGIT, _DOT):
             at = _lex_number(data, at, end, False, lexemes, count)
         elif kind == _QUOTE:
             at = _lex_string(data, at, end, lexemes, count)
         elif kind == _MARK:
-            lexemes.kind[count] = _OPEN if data[at] == 40 else _CLOSE if data[at] == 41 else _COMMA
+            lexemes[count].kind = _OPEN if data[at] == 40 else _CLOSE if data[at] == 41 else _COMMA
             at += 1
         elif kind == _SIGN:
             negative = data[at] == 45
@@ -466,123 +455,120 @@ def _lex(data, at, end, limit, lexemes):
         if at < 0:
             return False
         count += 1
-    lexemes.kind[count : count + 3] = _END
+    for padding in range(count, count + 3):
+        lexemes[padding].kind = _END
     return count + signs <= limit
 
 
 # Lexemes to tokens.
 
 
-@njit(cache=True, nogil=True)
-def _push(out, counts, token):
-    out.tokens[counts[_TOKENS]] = token
+@njit(cache=True, nogil=True, forceinline=True)
+def _push(tokens, counts, token):
+    tokens[counts[_TOKENS]] = token
     counts[_TOKENS] += 1
 
 
-@njit(cache=True, nogil=True)
-def _leaf(out, counts, attribute, operator, kind, number, remainder, text):
+@njit(cache=True, nogil=True, forceinline=True)
+def _leaf(tokens, leaves, counts, attribute, operator, kind, number, remainder, text):
     leaf = counts[_LEAVES]
     counts[_LEAVES] += 1
-    out.leaf_attribute[leaf] = attribute
-    out.leaf_operator[leaf] = operator
-    out.leaf_kind[leaf] = kind
-    out.leaf_number[leaf] = number
-    out.leaf_remainder[leaf] = remainder
-    out.leaf_text[leaf] = text
-    _push(out, counts, leaf)
+    leaves[leaf].attribute = attribute
+    leaves[leaf].operator = operator
+    leaves[leaf].kind = kind
+    leaves[leaf].number = number
+    leaves[leaf].remainder = remainder
+    leaves[leaf].text = text
+    _push(tokens, counts, leaf)
 
 
-@njit(cache=True, nogil=True)
-def _pattern_leaf(data, out, counts, patterns, seed, pattern, attribute, first, last):
+@njit(cache=True, nogil=True, forceinline=True)
+def _pattern_leaf(data, tokens, leaves, counts, slots, entries, seed, pattern, attribute, first, last):
     kind = LIST if pattern == NULL_TEST else STRING
-    text = _intern(patterns, counts, _PATTERNS, data, first, last, (pattern << 32) | attribute, seed)
-    _leaf(out, counts, attribute, PATTERN, kind, 0.0, 0, text)
+    tag = ((pattern + 1) << 32) | attribute
+    text = _intern(slots, entries, counts, _PATTERNS, data, first, last, tag, seed)
+    _leaf(tokens, leaves, counts, attribute, PATTERN, kind, 0.0, 0, text)
 
 
-@njit(cache=True, nogil=True)
-def _comparison(data, lexemes, at, out, counts, strings, patterns, seed, attribute, operator):
+@njit(cache=True, nogil=True, forceinline=True)
+def _comparison(data, lexemes, at, tokens, leaves, counts, slots, entries, seed, attribute, operator):
     """The attribute compared with the constant at `at`."""
-    kind = lexemes.kind[at]
+    kind = lexemes[at].kind
     negated = operator == _NOT_EQ
     if negated:
         operator = EQ
     if kind == _NUMBER:
-        _leaf(out, counts, attribute, operator, NUMBER, lexemes.number[at], lexemes.remainder[at], -1)
+        _leaf(tokens, leaves, counts, attribute, operator, NUMBER, lexemes[at].number, lexemes[at].remainder, -1)
     elif kind == _STRING:
-        text = _intern(strings, counts, _STRINGS, data, lexemes.first[at], lexemes.last[at], 0, seed)
-        _leaf(out, counts, attribute, operator, STRING, 0.0, 0, text)
+        text = _intern(slots, entries, counts, _STRINGS, data, lexemes[at].first, lexemes[at].last, STRING_TAG, seed)
+        _leaf(tokens, leaves, counts, attribute, operator, STRING, 0.0, 0, text)
     elif kind == _LONG_NUMBER:
-        long = counts[_LONG]
-        counts[_LONG] += 1
-        out.long_numbers[long, 0] = counts[_LEAVES]
-        out.long_numbers[long, 1] = lexemes.first[at]
-        out.long_numbers[long, 2] = lexemes.last[at]
-        out.long_numbers[long, 3] = lexemes.remainder[at]
-        _leaf(out, counts, attribute, operator, NUMBER, 0.0, 0, -1)
+        first, last, sign = lexemes[at].first, lexemes[at].last, lexemes[at].remainder
+        _leaf(tokens, leaves, counts, attribute, operator, LONG_NUMBER, 0.0, first, sign * (last - first))
     elif kind != _NULL:
-        _leaf(out, counts, attribute, operator, BOOLEAN, 1.0 if kind == _TRUE else 0.0, 0, -1)
+        _leaf(tokens, leaves, counts, attribute, operator, BOOLEAN, 1.0 if kind == _TRUE else 0.0, 0, -1)
     elif operator == NULL_SAFE_EQ:
-        _leaf(out, counts, attribute, IS_NULL, NUMBER, 0.0, 0, -1)
+        _leaf(tokens, leaves, counts, attribute, IS_NULL, NUMBER, 0.0, 0, -1)
     else:
-        _pattern_leaf(data, out, counts, patterns, seed, NULL_TEST, attribute, 0, 0)
+        _pattern_leaf(data, tokens, leaves, counts, slots, entries, seed, NULL_TEST, attribute, 0, 0)
     if negated:
-        _push(out, counts, NOT)
+        _push(tokens, counts, NOT)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _kind_of(lexeme):
     """The kind of constant a lexeme is; LIST for NULL, which goes with every kind, and -1 for what is no constant."""
-    if lexeme == _NUMBER or lexeme == _LONG_NUMBER:
+    if lexeme in (_NUMBER, _LONG_NUMBER):
         return NUMBER
     if lexeme == _STRING:
         return STRING
-    if lexeme == _TRUE or lexeme == _FALSE:
+    if lexeme in (_TRUE, _FALSE):
         return BOOLEAN
     return LIST if lexeme == _NULL else -1
 
 
-@njit(cache=True, nogil=True)
-def _between(data, lexemes, at, out, counts, strings, patterns, seed, attribute):
+@njit(cache=True, nogil=True, forceinline=True)
+def _between(data, lexemes, at, tokens, leaves, counts, slots, entries, seed, attribute):
     """`low AND high`; gives the lexeme after it, or -1."""
-    low, high = _kind_of(lexemes.kind[at]), _kind_of(lexemes.kind[at + 2]) if lexemes.kind[at + 1] == _AND else -1
+    low, high = _kind_of(lexemes[at].kind), _kind_of(lexemes[at + 2].kind) if lexemes[at + 1].kind == _AND else -1
     if low < 0 or high < 0 or (low != high and low != LIST and high != LIST):
         return -1
-    _comparison(data, lexemes, at, out, counts, strings, patterns, seed, attribute, GE)
-    _comparison(data, lexemes, at + 2, out, counts, strings, patterns, seed, attribute, LE)
-    _push(out, counts, AND)
+    _comparison(data, lexemes, at, tokens, leaves, counts, slots, entries, seed, attribute, GE)
+    _comparison(data, lexemes, at + 2, tokens, leaves, counts, slots, entries, seed, attribute, LE)
+    _push(tokens, counts, AND)
     return at + 3
 
 
-@njit(cache=True, nogil=True)
-def _list(data, lexemes, at, out, counts, strings, patterns, seed, attribute, limit):
+@njit(cache=True, nogil=True, forceinline=True)
+def _list(data, lexemes, at, tokens, leaves, counts, slots, entries, seed, attribute, limit):
     """`(constant, …)`; gives the lexeme after it, or -1."""
-    if lexemes.kind[at] != _OPEN:
+    if lexemes[at].kind != _OPEN:
         return -1
     common = LIST
     size = 0
     while True:
         at += 1
-        kind = _kind_of(lexemes.kind[at])
+        kind = _kind_of(lexemes[at].kind)
         if kind < 0 or (kind != LIST and common != LIST and kind != common) or size >= limit:
             return -1
         if kind != LIST:
             common = kind
-        _comparison(data, lexemes, at, out, counts, strings, patterns, seed, attribute, EQ)
+        _comparison(data, lexemes, at, tokens, leaves, counts, slots, entries, seed, attribute, EQ)
         if size > 0:
-            _push(out, counts, OR)
+            _push(tokens, counts, OR)
         size += 1
         at += 1
-        if lexemes.kind[at] == _CLOSE:
+        if lexemes[at].kind == _CLOSE:
             return at + 1
-        if lexemes.kind[at] != _COMMA:
+        if lexemes[at].kind != _COMMA:
             return -1
 
 
 @njit(cache=True, nogil=True)
-def _call(data, lexemes, at, out, counts, names, patterns, seed):
+def _call(data, lexemes, at, tokens, leaves, counts, slots, entries, seed):
     """`function(attribute, 'text')`; gives the lexeme after it, or -1."""
     pattern = -1
-    first, last = lexemes.first[at], lexemes.last[at]
+    first, last = lexemes[at].first, lexemes[at].last
     if _spells(data, first, last, _FUNCTIONS[0]):
         pattern = STARTS_WITH
     elif _spells(data, first, last, _FUNCTIONS[1]):
@@ -591,158 +577,164 @@ def _call(data, lexemes, at, out, counts, names, patterns, seed):
         pattern = CONTAINS
     elif _spells(data, first, last, _FUNCTIONS[3]):
         pattern = SUBSTRING_OF
-    kinds = lexemes.kind
     # An END stays an END, so each test guards the next one's look ahead.
-    if pattern < 0 or kinds[at + 2] != _NAME or kinds[at + 3] != _COMMA:
+    if pattern < 0 or lexemes[at + 2].kind != _NAME or lexemes[at + 3].kind != _COMMA:
         return -1
-    if kinds[at + 4] != _STRING or kinds[at + 5] != _CLOSE:
+    if lexemes[at + 4].kind != _STRING or lexemes[at + 5].kind != _CLOSE:
         return -1
-    first, last = lexemes.first[at + 2], lexemes.last[at + 2]
+    first, last = lexemes[at + 2].first, lexemes[at + 2].last
     for word in _QUERY_WORDS:
         if _spells(data, first, last, word):
             return -1
-    attribute = _intern(names, counts, _NAMES, data, first, last, 0, seed)
+    attribute = _intern(slots, entries, counts, _NAMES, data, first, last, NAME_TAG, seed)
     _pattern_leaf(
-        data, out, counts, patterns, seed, pattern, attribute, lexemes.first[at + 4], lexemes.last[at + 4]
+        data,
+        tokens,
+        leaves,
+        counts,
+        slots,
+        entries,
+        seed,
+        pattern,
+        attribute,
+        lexemes[at + 4].first,
+        lexemes[at + 4].last,
     )
     return at + 6
 
 
 @njit(cache=True, nogil=True)
-def _truth_test(data, lexemes, at, out, counts):
+def _truth_test(data, lexemes, at, tokens, counts):
     """What follows IS, as a test of the condition before it; gives the lexeme after it, or -1."""
-    negated = lexemes.kind[at] == _NOT
+    negated = lexemes[at].kind == _NOT
     if negated:
         at += 1
-    kind = lexemes.kind[at]
+    kind = lexemes[at].kind
     if kind == _TRUE:
-        _push(out, counts, IS_TRUE)
+        _push(tokens, counts, IS_TRUE)
     elif kind == _FALSE:
-        _push(out, counts, IS_FALSE)
-    elif kind == _NULL or (
-        kind == _NAME and _spells(data, lexemes.first[at], lexemes.last[at], _UNKNOWN_WORD)
-    ):
-        _push(out, counts, IS_UNKNOWN)
+        _push(tokens, counts, IS_FALSE)
+    elif kind == _NULL or (kind == _NAME and _spells(data, lexemes[at].first, lexemes[at].last, _UNKNOWN_WORD)):
+        _push(tokens, counts, IS_UNKNOWN)
     else:
         return -1
     if negated:
-        _push(out, counts, NOT)
+        _push(tokens, counts, NOT)
     return at + 1
 
 
-@njit(cache=True, nogil=True)
-def _attribute_test(data, lexemes, at, out, counts, strings, patterns, seed, bounds, attribute):
+@njit(cache=True, nogil=True, forceinline=True)
+def _attribute_test(data, lexemes, at, tokens, leaves, counts, slots, entries, seed, bounds, attribute):
     """What stands after an attribute; gives the lexeme after it and what has been read."""
-    kind = lexemes.kind[at]
+    kind = lexemes[at].kind
     if kind == _COMPARISON:
-        if _kind_of(lexemes.kind[at + 1]) < 0:
+        if _kind_of(lexemes[at + 1].kind) < 0:
             return at, _UNREAD
-        operator = lexemes.first[at]
-        _comparison(data, lexemes, at + 1, out, counts, strings, patterns, seed, attribute, operator)
+        operator = lexemes[at].first
+        _comparison(data, lexemes, at + 1, tokens, leaves, counts, slots, entries, seed, attribute, operator)
         return at + 2, _TESTABLE
-    if kind == _AND or kind == _OR or kind == _CLOSE or kind == _END:
-        _leaf(out, counts, attribute, EQ, BOOLEAN, 1.0, 0, -1)
+    if kind in (_AND, _OR, _CLOSE, _END):
+        _leaf(tokens, leaves, counts, attribute, EQ, BOOLEAN, 1.0, 0, -1)
         return at, _PLAIN
     negated = kind == _NOT
     if kind == _IS:
-        negated = lexemes.kind[at + 1] == _NOT
-        if lexemes.kind[at + 1 + negated] != _NULL:
-            _leaf(out, counts, attribute, EQ, BOOLEAN, 1.0, 0, -1)
-            at = _truth_test(data, lexemes, at + 1, out, counts)
+        negated = lexemes[at + 1].kind == _NOT
+        if lexemes[at + 1 + negated].kind != _NULL:
+            _leaf(tokens, leaves, counts, attribute, EQ, BOOLEAN, 1.0, 0, -1)
+            at = _truth_test(data, lexemes, at + 1, tokens, counts)
             return at, _UNREAD if at < 0 else _TESTED
-        _leaf(out, counts, attribute, IS_NULL, NUMBER, 0.0, 0, -1)
+        _leaf(tokens, leaves, counts, attribute, IS_NULL, NUMBER, 0.0, 0, -1)
         at += 2 + negated
     else:
         at += negated
-        kind = lexemes.kind[at]
+        kind = lexemes[at].kind
         at += 1
         if kind == _IN:
-            at = _list(data, lexemes, at, out, counts, strings, patterns, seed, attribute, bounds.values)
+            at = _list(data, lexemes, at, tokens, leaves, counts, slots, entries, seed, attribute, bounds[MOST_VALUES])
         elif kind == _BETWEEN:
-            at = _between(data, lexemes, at, out, counts, strings, patterns, seed, attribute)
-        elif kind == _LIKE and lexemes.kind[at] == _STRING:
-            first, last = lexemes.first[at], lexemes.last[at]
-            if last - first > bounds.pattern:
+            at = _between(data, lexemes, at, tokens, leaves, counts, slots, entries, seed, attribute)
+        elif kind == _LIKE and lexemes[at].kind == _STRING:
+            first, last = lexemes[at].first, lexemes[at].last
+            if last - first > bounds[LONGEST_PATTERN]:
                 return at, _UNREAD
-            _pattern_leaf(data, out, counts, patterns, seed, LIKE, attribute, first, last)
+            _pattern_leaf(data, tokens, leaves, counts, slots, entries, seed, LIKE, attribute, first, last)
             at += 1
         else:
             return at, _UNREAD
         if at < 0:
             return at, _UNREAD
     if negated:
-        _push(out, counts, NOT)
+        _push(tokens, counts, NOT)
     return at, _TESTED
 
 
-@njit(cache=True, nogil=True)
-def _operand(data, lexemes, at, out, counts, names, strings, patterns, seed, bounds, depth):
+@njit(cache=True, nogil=True, forceinline=True)
+def _operand(data, lexemes, at, tokens, leaves, counts, slots, entries, seed, bounds, depth):
     """A term without NOT and parentheses; gives the lexeme after it and what has been read."""
-    kind = lexemes.kind[at]
-    following = lexemes.kind[at + 1]
+    kind = lexemes[at].kind
+    following = lexemes[at + 1].kind
     if kind == _NAME:
         if following == _OPEN:
-            if depth >= bounds.depth:
+            if depth >= bounds[MOST_DEPTH]:
                 return at, _UNREAD
-            at = _call(data, lexemes, at, out, counts, names, patterns, seed)
+            at = _call(data, lexemes, at, tokens, leaves, counts, slots, entries, seed)
             return at, _UNREAD if at < 0 else _TESTABLE
-        attribute = _intern(names, counts, _NAMES, data, lexemes.first[at], lexemes.last[at], 0, seed)
-        return _attribute_test(
-            data, lexemes, at + 1, out, counts, strings, patterns, seed, bounds, attribute
-        )
+        attribute = _intern(slots, entries, counts, _NAMES, data, lexemes[at].first, lexemes[at].last, NAME_TAG, seed)
+        return _attribute_test(data, lexemes, at + 1, tokens, leaves, counts, slots, entries, seed, bounds, attribute)
     if _kind_of(kind) < 0:
         return at, _UNREAD
-    if following == _COMPARISON and lexemes.kind[at + 2] == _NAME:
-        first, last = lexemes.first[at + 2], lexemes.last[at + 2]
-        attribute = _intern(names, counts, _NAMES, data, first, last, 0, seed)
-        operator = _FLIPPED[lexemes.first[at + 1]]
-        _comparison(data, lexemes, at, out, counts, strings, patterns, seed, attribute, operator)
+    if following == _COMPARISON and lexemes[at + 2].kind == _NAME:
+        first, last = lexemes[at + 2].first, lexemes[at + 2].last
+        attribute = _intern(slots, entries, counts, _NAMES, data, first, last, NAME_TAG, seed)
+        operator = _FLIPPED[lexemes[at + 1].first]
+        _comparison(data, lexemes, at, tokens, leaves, counts, slots, entries, seed, attribute, operator)
         return at + 3, _TESTABLE
     if kind == _TRUE:
-        _push(out, counts, TRUE)
+        _push(tokens, counts, TRUE)
     elif kind == _FALSE:
-        _push(out, counts, FALSE)
+        _push(tokens, counts, FALSE)
     elif kind == _NULL:
-        _push(out, counts, UNKNOWN)
+        _push(tokens, counts, UNKNOWN)
     else:
         return at, _UNREAD
     return at + 1, _PLAIN
 
 
 @njit(cache=True, nogil=True)
-def _join(out, counts, operands, height, operator):
+def _join(tokens, counts, operands, height, operator):
     """Replace the two uppermost operands by one, joined by AND or OR; gives the new height."""
-    left, right = operands[height - 2], operands[height - 1]
-    _push(out, counts, operator)
-    if right[0] == operator:
-        for position in range(counts[_TOKENS] - 1, right[2], -1):
-            out.tokens[position] = out.tokens[position - 1]
-        out.tokens[right[2]] = operator
-    if left[0] != operator:
-        left[0] = operator
-        left[2] = right[1]
+    left, right = height - 2, height - 1
+    _push(tokens, counts, operator)
+    if operands[right, 0] == operator:
+        member = operands[right, 2]
+        for position in range(counts[_TOKENS] - 1, member, -1):
+            tokens[position] = tokens[position - 1]
+        tokens[member] = operator
+    if operands[left, 0] != operator:
+        operands[left, 0] = operator
+        operands[left, 2] = operands[right, 1]
     return height - 1
 
 
 @njit(cache=True, nogil=True)
-def _parse(data, lexemes, out, counts, names, strings, patterns, seed, bounds, pending, operands):
+def _parse(data, lexemes, tokens, leaves, counts, slots, entries, seed, bounds, pending, operands):
     """Append one row's tokens and leaves; False where the row is given up."""
     at = 0
     depth = 0
     opened = 0
     height = 0
     while True:
-        kind = lexemes.kind[at]
-        if kind == _OPEN or kind == _NOT:
+        kind = lexemes[at].kind
+        if kind in (_OPEN, _NOT):
             depth += 1
-            if depth > bounds.depth:
+            if depth > bounds[MOST_DEPTH]:
                 return False
             pending[opened] = kind
             opened += 1
             at += 1
             continue
         start = counts[_TOKENS]
-        at, read = _operand(data, lexemes, at, out, counts, names, strings, patterns, seed, bounds, depth)
+        at, read = _operand(data, lexemes, at, tokens, leaves, counts, slots, entries, seed, bounds, depth)
         if read == _UNREAD:
             return False
         operands[height, 0] = 0
@@ -751,29 +743,29 @@ def _parse(data, lexemes, out, counts, names, strings, patterns, seed, bounds, p
         height += 1
         # All that the operand ends: IS binds closest, then NOT, AND, OR, and then the parenthesis.
         while True:
-            if lexemes.kind[at] == _IS:
+            if lexemes[at].kind == _IS:
                 if read != _TESTABLE:
                     return False
-                at = _truth_test(data, lexemes, at + 1, out, counts)
+                at = _truth_test(data, lexemes, at + 1, tokens, counts)
                 if at < 0:
                     return False
                 operands[height - 1, 0] = 0
-            kind = lexemes.kind[at]
+            kind = lexemes[at].kind
             while opened > 0 and pending[opened - 1] == _NOT:
-                _push(out, counts, NOT)
+                _push(tokens, counts, NOT)
                 operands[height - 1, 0] = 0
                 opened -= 1
                 depth -= 1
                 read = _TESTABLE
             if opened > 0 and pending[opened - 1] == _AND:
-                height = _join(out, counts, operands, height, AND)
+                height = _join(tokens, counts, operands, height, AND)
                 opened -= 1
                 read = _TESTABLE
             if kind != _AND and opened > 0 and pending[opened - 1] == _OR:
-                height = _join(out, counts, operands, height, OR)
+                height = _join(tokens, counts, operands, height, OR)
                 opened -= 1
                 read = _TESTABLE
-            if kind == _AND or kind == _OR:
+            if kind in (_AND, _OR):
                 pending[opened] = kind
                 opened += 1
                 at += 1
@@ -789,34 +781,29 @@ def _parse(data, lexemes, out, counts, names, strings, patterns, seed, bounds, p
 
 @njit(cache=True, nogil=True)
 def read_rows(data, offsets, valid, bounds, seed):
-    """Read the texts `data[offsets[i]:offsets[i + 1]]`. Gives
+    """Read the texts `data[offsets[i]:offsets[i + 1]]`, but for those that aren't valid, and give
 
-    starts                           row i's tokens are `tokens[starts[i]:starts[i + 1]]`; none where it is given up
-    given_up                         1 for each row that is given up
-    tokens, leaf_*, long_numbers     as `Output` says
-    names, strings, patterns         the entries of the three tables; a pattern's tag is pattern << 32 | attribute
+    starts     row i's tokens are `tokens[starts[i]:starts[i + 1]]`; none where it is given up
+    given_up   1 for each row that is given up
+    tokens     as in `Flat`
+    leaves     of the dtype LEAF
+    entries    all names, strings and patterns, each in order
     """
     rows = len(offsets) - 1
     longest = 0
     for row in range(rows):
-        if offsets[row + 1] - offsets[row] <= bounds.bytes:
+        if offsets[row + 1] - offsets[row] <= bounds[MOST_BYTES]:
             longest = max(longest, offsets[row + 1] - offsets[row])
-    most = min(longest, bounds.lexemes) + 4
-    lexemes = Lexemes(
-        np.empty(most, np.uint8), np.zeros(most, np.int64), np.zeros(most, np.int64),
-        np.empty(most, np.float64), np.empty(most, np.int64),
-    )  # fmt: skip
+    most = min(longest, bounds[MOST_LEXEMES]) + 4
+    lexemes = np.zeros(most, _LEXEME)
     # Each level of depth is one entry in `pending`, and within a parenthesis an AND and an OR can wait besides.
-    pending = np.empty(3 * bounds.depth + 4, np.uint8)
-    operands = np.empty((3 * bounds.depth + 4, 3), np.int64)
+    pending = np.empty(3 * bounds[MOST_DEPTH] + 4, np.uint8)
+    operands = np.empty((3 * bounds[MOST_DEPTH] + 4, 3), np.int64)
     size = (offsets[rows] - offsets[0]) // 16 + 1024
-    out = Output(
-        np.empty(2 * size, np.int32), np.empty(size, np.int32), np.empty(size, np.uint8), np.empty(size, np.uint8),
-        np.empty(size, np.float64), np.empty(size, np.int64), np.empty(size, np.int32), np.empty((64, 4), np.int64),
-    )  # fmt: skip
-    names = Table(np.full(1024, -1, np.int32), np.empty((512, 4), np.int64))
-    strings = Table(np.full(1024, -1, np.int32), np.empty((512, 4), np.int64))
-    patterns = Table(np.full(1024, -1, np.int32), np.empty((512, 4), np.int64))
+    tokens = np.empty(2 * size, np.int32)
+    leaves = np.empty(size, LEAF)
+    slots = np.full(1024, -1, np.int32)
+    entries = np.empty((512, 5), np.int64)
     counts = np.zeros(6, np.int64)
     before = np.zeros(6, np.int64)
     starts = np.zeros(rows + 1, np.int64)
@@ -824,40 +811,25 @@ def read_rows(data, offsets, valid, bounds, seed):
 
     for row in range(rows):
         first, last = offsets[row], offsets[row + 1]
-        if not valid[row] or last - first > bounds.bytes or not _lex(data, first, last, bounds.lexemes, lexemes):
+        if (
+            not valid[row]
+            or last - first > bounds[MOST_BYTES]
+            or not _lex(data, first, last, bounds[MOST_LEXEMES], lexemes)
+        ):
             given_up[row] = 1
             starts[row + 1] = counts[_TOKENS]
             continue
         # A token, a leaf or a new entry takes a byte of text at least.
         more = last - first + 8
-        leaves = counts[_LEAVES] + more
-        if counts[_TOKENS] + more > len(out.tokens) or leaves > len(out.leaf_attribute):
-            out = Output(
-                _grown(out.tokens, counts[_TOKENS] + more), _grown(out.leaf_attribute, leaves),
-                _grown(out.leaf_operator, leaves), _grown(out.leaf_kind, leaves), _grown(out.leaf_number, leaves),
-                _grown(out.leaf_remainder, leaves), _grown(out.leaf_text, leaves), out.long_numbers,
-            )  # fmt: skip
-        if counts[_LONG] + more > len(out.long_numbers):
-            out = Output(
-                out.tokens, out.leaf_attribute, out.leaf_operator, out.leaf_kind, out.leaf_number,
-                out.leaf_remainder, out.leaf_text, _grown(out.long_numbers, counts[_LONG] + more),
-            )  # fmt: skip
-        names = _roomy(names, counts[_NAMES], more)
-        strings = _roomy(strings, counts[_STRINGS], more)
-        patterns = _roomy(patterns, counts[_PATTERNS], more)
+        tokens = _grown(tokens, counts[_TOKENS] + more)
+        leaves = _grown(leaves, counts[_LEAVES] + more)
+        entries = _grown(entries, counts[_ENTRIES] + more)
+        slots = _roomy(slots, entries, counts[_ENTRIES], more)
         before[:] = counts
-        read = _parse(data, lexemes, out, counts, names, strings, patterns, seed, bounds, pending, operands)
-        if not read or counts[_TOKENS] - before[_TOKENS] > bounds.tokens:
+        read = _parse(data, lexemes, tokens, leaves, counts, slots, entries, seed, bounds, pending, operands)
+        if not read or counts[_TOKENS] - before[_TOKENS] > bounds[MOST_TOKENS]:
             given_up[row] = 1
-            _take_back(names, data, before[_NAMES], counts[_NAMES])
-            _take_back(strings, data, before[_STRINGS], counts[_STRINGS])
-            _take_back(patterns, data, before[_PATTERNS], counts[_PATTERNS])
+            _take_back(slots, entries, data, before[_ENTRIES], counts[_ENTRIES])
             counts[:] = before
         starts[row + 1] = counts[_TOKENS]
-    leaves = counts[_LEAVES]
-    return (
-        starts, given_up, out.tokens[: counts[_TOKENS]], out.leaf_attribute[:leaves], out.leaf_operator[:leaves],
-        out.leaf_kind[:leaves], out.leaf_number[:leaves], out.leaf_remainder[:leaves], out.leaf_text[:leaves],
-        out.long_numbers[: counts[_LONG]], names.entries[: counts[_NAMES]], strings.entries[: counts[_STRINGS]],
-        patterns.entries[: counts[_PATTERNS]],
-    )  # fmt: skip
+    return (starts, given_up, tokens[: counts[_TOKENS]], leaves[: counts[_LEAVES]], entries[: counts[_ENTRIES]])

@@ -47,7 +47,7 @@ _BACKGROUND = 50_000
 _CHUNK = 32_768
 """Events matched at once: more are sorted better, fewer need less memory for their matches."""
 _CHUNK_MATCHES = 8_000_000
-_TRIAL = 1_024
+_TRIAL = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -499,7 +499,7 @@ class Index:
             tables=sum(segment.tables.count for segment in segments),
             partitions=sum(len(segment.tables.partition_entry) - 1 for segment in segments),
             entries=sum(len(segment.tables.entry_low) for segment in segments),
-            swept=sum(segment.swept for segment in segments),
+            swept=sum(segment.tables.swept for segment in segments),
             nodes=sum(len(segment.tables.nodes) for segment in segments),
             bytes=sum(segment.nbytes for segment in segments),
             semantics=self._semantics,

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from covey.matching.encoding_kernels import code_of
-from covey.matching.vectors import range_word
+from covey.matching.vectors import lowest_bit, range_word
 
 _NO_GRID = np.empty(0, np.int32)
 
@@ -164,21 +164,6 @@ def _room(pairs, used, needed):
     return larger
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _lowest(word):
-    """The number of the lowest bit set; the word isn't zero."""
-    return np.int64(_count_bits((word & (~word + np.uint64(1))) - np.uint64(1)))
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _count_bits(word):
-    # LLVM turns this idiom into one instruction.
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
 @njit(cache=True, nogil=True)
 def _pattern_word(kind, pattern, numbers, position, pattern_start, pattern_truth):
     """A pattern's atom for 64 events."""
@@ -309,7 +294,7 @@ def match_table(table, count, codes, sizes, deleted, pairs, used, keys, pivot, l
                 if active:
                     pairs = _room(pairs, used, 64)
                     while active:
-                        bit = _lowest(active)
+                        bit = lowest_bit(active)
                         active &= active - np.uint64(1)
                         pairs[used] = sorted_event[position + bit] | subscription
                         used += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -33,17 +34,23 @@ class Matches:
         self.events = events
         self._ids = ids
         self._parts = parts
-        self._offsets, self._ordinals = _joined(events, ids, parts)
 
     def __len__(self) -> int:
-        return len(self._ordinals)
+        return sum(len(part.ordinals) for part in self._parts)
 
     def __repr__(self) -> str:
         return f"<Matches: {len(self):,} of {self.events:,} events>"
 
+    @cached_property
+    def _joined(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        return _joined(self.events, self._ids, self._parts)
+
     def counts(self) -> NDArray[np.int64]:
         """How many subscriptions each event meets."""
-        return np.diff(self._offsets)
+        counts = np.zeros(self.events, dtype=np.int64)
+        for part in self._parts:
+            counts[part.first : part.first + len(part.offsets) - 1] += np.diff(part.offsets)
+        return counts
 
     def pairs(self) -> pa.Table:
         """One row a match: event (its row number in the batch) and subscription (its id)."""
@@ -52,10 +59,10 @@ class Matches:
 
     def lists(self) -> pa.Array:
         """One list of ids for each event, empty where nothing matches."""
-        values = self._subscriptions()
+        values, (offsets, _) = self._subscriptions(), self._joined
         if len(values) <= _LARGEST_LIST:
-            return pa.ListArray.from_arrays(pa.array(self._offsets.astype(np.int32)), values)
-        return pa.LargeListArray.from_arrays(pa.array(self._offsets), values)
+            return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
+        return pa.LargeListArray.from_arrays(pa.array(offsets), values)
 
     def to_pylist(self) -> list[list[str]]:
         """As `lists()`, in Python."""
@@ -63,8 +70,11 @@ class Matches:
         return result
 
     def _subscriptions(self) -> pa.DictionaryArray:
-        dictionary = self._ids[0] if len(self._ids) == 1 else pa.concat_arrays([pa.array([], pa.large_string()), *self._ids])
-        return pa.DictionaryArray.from_arrays(pa.array(self._ordinals), dictionary)
+        if len(self._ids) == 1:
+            dictionary = self._ids[0]
+        else:
+            dictionary = pa.concat_arrays([pa.array([], pa.large_string()), *(ids.cast(pa.large_string()) for ids in self._ids)])
+        return pa.DictionaryArray.from_arrays(pa.array(self._joined[1]), dictionary)
 
 
 def _joined(
@@ -79,6 +89,8 @@ def _joined(
         for part in ordered:
             offsets[part.first + 1 : part.first + len(part.offsets)] = part.offsets[1:] + total
             total += len(part.ordinals)
+        if len(ordered) == 1:
+            return offsets, ordered[0].ordinals
         ordinals = np.concatenate([part.ordinals for part in ordered]) if ordered else np.empty(0, np.int32)
         return offsets, ordinals
     counts = np.zeros(events, dtype=np.int64)

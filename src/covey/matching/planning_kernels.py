@@ -142,7 +142,7 @@ def _hits(ref, position, kids, group_type, group_start, group_end, atoms, cost, 
 @njit(cache=True, nogil=True)
 def choose_accesses(
     unit_subscription, unit_start, unit_end, kids, group_type, group_start, group_end, atoms, weights, offsets,
-    cost, is_set, signature, composite,
+    cost, chance, is_set, signature, composite, sweep_chance,
 ):  # fmt: skip
     """How each unit is reached. Gives, one row an access: unit, sort, the atom that it uses (-1 for sweep and
     composite), the member to leave out of the diagram (position in `kids`, -1 for none)."""
@@ -157,8 +157,18 @@ def choose_accesses(
         while last < units and unit_subscription[last] == unit_subscription[first]:
             last += 1
         mark = count
-        swept = False
+        likely = 0.0
         for unit in range(first, last):
+            product = 1.0
+            for k in range(unit_start[unit], unit_end[unit]):
+                kid = kids[k]
+                product *= atom_chance(atoms, kid, weights, offsets) if kid >= 0 else chance[-kid - 1]
+            likely += product
+        # What matches often enough costs more to write out one by one than to sweep.
+        swept = likely > sweep_chance
+        for unit in range(first, last):
+            if swept:
+                break
             best, member, sort = _NOT_INDEXABLE, -1, SWEEP
             for k in range(unit_start[unit], unit_end[unit]):
                 kid = kids[k]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from covey.matching.vectors import lowest_bit
+
 _INSERTION = 48
 """Up to this many matches of an event are sorted by insertion; more go through a bitmap, which costs a pass over it."""
 
@@ -57,23 +59,13 @@ def by_event(pairs, used, count, subscriptions):
                 group = summary[upper]
                 summary[upper] = np.uint64(0)
                 while group:
-                    word = (upper << 6) + _lowest(group)
+                    word = (upper << 6) + lowest_bit(group)
                     group &= group - np.uint64(1)
                     bits = bitmap[word]
                     bitmap[word] = np.uint64(0)
                     while bits:
-                        scattered[write] = np.int32((word << 6) + _lowest(bits))
+                        scattered[write] = np.int32((word << 6) + lowest_bit(bits))
                         bits &= bits - np.uint64(1)
                         write += 1
         offsets[event + 1] = write
     return offsets, scattered[:write]
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _lowest(word):
-    """The number of the lowest bit set; the word isn't zero."""
-    bits = (word & (~word + np.uint64(1))) - np.uint64(1)
-    bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))

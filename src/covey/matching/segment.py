@@ -25,6 +25,7 @@ from covey.matching.encoding import PADDING, Encoded, Encoder, pattern_rows
 from covey.matching.kernels import match_one, match_table
 from covey.matching.lowering import Flat, Lowering
 from covey.matching.result_kernels import by_event
+from covey.matching.sweep_kernels import merge_sorted, sweep, write_swept
 from covey.matching.statistics import Statistics
 from covey.matching.tables import Tables, build_tables, weights_of_constants
 
@@ -66,17 +67,6 @@ class Segment:
     def predicates(self) -> int:
         """Distinct constants and patterns."""
         return len(self.spaces.numbers) + len(self.spaces.texts) + len(self.patterns)
-
-    @property
-    def swept(self) -> int:
-        """Entries that every event is tried on."""
-        tables = self.tables
-        count = 0
-        for table in range(tables.count):
-            if tables.keys[table, 0] < 0 and tables.pivot[table] < 0:
-                first, last = tables.table_partition[table], tables.table_partition[table + 1]
-                count += int(tables.partition_entry[last] - tables.partition_entry[first])
-        return count
 
     @property
     def nbytes(self) -> int:
@@ -122,14 +112,36 @@ class Segment:
         """(offsets, ordinals) for events first to last: each event's subscriptions, ascending."""
         codes = self.encoder.encode(columns, encoded, first, last)
         dead = self.none_deleted if deleted is None else deleted
-        pairs, used = np.empty(_FIRST_PAIRS, dtype=np.int64), 0
         t = self.tables
-        for table in range(t.count):
+        first_keyed = 1 if t.swept else 0
+        pairs, used = np.empty(_FIRST_PAIRS, dtype=np.int64), 0
+        for table in range(first_keyed, t.count):
             pairs, used = match_table(
                 table, last - first, codes, self.spaces.size, dead, pairs, used, *self._kernel_arrays, t.use_start,
                 t.uses, encoded.pattern_start, encoded.pattern_truth,
             )  # fmt: skip
-        offsets, ordinals = by_event(pairs, used, last - first, len(self))
+        keyed: tuple[NDArray[np.int64], NDArray[np.int32]] = by_event(pairs, used, last - first, len(self))
+        if not first_keyed:
+            return keyed
+        swept = self._sweep(codes, dead, encoded, last - first)
+        if not used:
+            return swept
+        merged: tuple[NDArray[np.int64], NDArray[np.int32]] = merge_sorted(*keyed, *swept)
+        return merged
+
+
+    def _sweep(
+        self, codes: NDArray[np.int32], deleted: NDArray[np.uint8], encoded: Encoded, count: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        t = self.tables
+        by_event = np.empty((count, (t.swept + 63) // 64), dtype=np.uint64)
+        offsets = np.zeros(count + 1, dtype=np.int64)
+        sweep(
+            count, codes, deleted, t.sweep_atoms, t.sweep_node_atom, t.nodes, t.swept, t.entry_subscription,
+            t.entry_start, t.entry_nodes, encoded.pattern_start, encoded.pattern_truth, by_event, offsets,
+        )  # fmt: skip
+        ordinals = np.empty(int(offsets[-1]), dtype=np.int32)
+        write_swept(by_event, t.entry_subscription, ordinals)
         return offsets, ordinals
 
 

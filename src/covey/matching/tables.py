@@ -38,6 +38,11 @@ _COMPOSITE_UNITS = 1024
 _COMPOSITE_CANDIDATES = 24.0
 """… and a single equality would leave more than this many candidates."""
 _KEY_SPACE = 2**62
+_SWEPT_CHANCE = 0.01
+_SWEEP_ALL = 0.5
+"""Where this share of the subscriptions is swept, the rest is as well: one way is quicker than two."""
+_SHARED_ATOMS = 8
+"""Sweeping evaluates each distinct atom for all events: worth it where an atom stands in this many places or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,10 @@ class Tables:
     nodes: NDArray[np.int32]
     """[node, 4]: row << 8 | kind, low, high, yes << 16 | no. The row is an attribute's codes or, for patterns, the
     numbers of its distinct strings. Where to go: 0 is false, 1 is true, k the diagram's node k - 2."""
+    sweep_atoms: NDArray[np.int32]
+    """[atom, 3]: the distinct atoms of swept diagrams, as nodes have them."""
+    sweep_node_atom: NDArray[np.int32]
+    """Which of these each swept node tests; swept nodes are the first."""
     use_start: NDArray[np.int32]
     uses: NDArray[np.int32]
     """[table + 1] and the rows that a table's diagrams test."""
@@ -78,6 +87,13 @@ class Tables:
     def count(self) -> int:
         """How many tables."""
         return len(self.pivot)
+
+    @property
+    def swept(self) -> int:
+        """How many entries every event is tried on: those of table 0, if it has neither key nor pivot."""
+        if not self.count or self.keys[0, 0] >= 0 or self.pivot[0] >= 0:
+            return 0
+        return int(self.partition_entry[self.table_partition[1]])
 
     @property
     def nbytes(self) -> int:
@@ -146,10 +162,20 @@ def build_tables(
     wide = len(flat.names) >= 65_535
     signature = signatures(unit_start, unit_end, kids, atoms, weights.cumulative, weights.offsets, wide)
     composite = _worthwhile_composites(signature, units, sizes)
+    sweep_chance = _sweep_chance(atoms, spaces)
     access_unit, access_sort, access_atom, access_member = choose_accesses(
         units, unit_start, unit_end, kids, group_type, group_start, group_end, atoms, weights.cumulative,
-        weights.offsets, cost, is_set, signature, composite,
+        weights.offsets, cost, chance, is_set, signature, composite, sweep_chance,
     )  # fmt: skip
+    if sweep_chance <= 1.0 and np.count_nonzero(access_sort == SWEEP) > _SWEEP_ALL * flat.count:
+        access_unit, access_sort, access_atom, access_member = choose_accesses(
+            units, unit_start, unit_end, kids, group_type, group_start, group_end, atoms, weights.cumulative,
+            weights.offsets, cost, chance, is_set, signature, composite, -1.0,
+        )  # fmt: skip
+    # Swept diagrams first, so that their nodes are the first ones.
+    swept_first = np.argsort(access_sort != SWEEP, kind="stable")
+    access_unit, access_sort = access_unit[swept_first], access_sort[swept_first]
+    access_atom, access_member = access_atom[swept_first], access_member[swept_first]
 
     # A table is known by (sort of access, key attribute or signature).
     is_composite, is_point = access_sort == COMPOSITE, access_sort == POINT
@@ -177,6 +203,24 @@ def build_tables(
         distinct, pivot, table, key, low, high, start, end, nodes, units[access_unit], sizes, pattern_row
     )
     return tables, np.flatnonzero(failed)
+
+
+def _sweep_chance(atoms: NDArray[np.int32], spaces: CodeSpaces) -> float:
+    """How likely a subscription must be to match to be swept. Sweeping pays where many diagrams share few atoms; how
+    many distinct ones there are is guessed from the constants."""
+    constants = len(spaces.numbers) + len(spaces.texts) + 1
+    return _SWEPT_CHANCE if len(atoms) >= _SHARED_ATOMS * constants else 2.0
+
+
+def _distinct_rows(rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The distinct rows, and for each row which of them it is (np.unique takes ten times as long)."""
+    order = np.lexsort(rows.T)
+    ordered = rows[order]
+    fresh = np.ones(len(rows), dtype=bool)
+    fresh[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    inverse = np.empty(len(rows), dtype=np.int64)
+    inverse[order] = np.cumsum(fresh) - 1
+    return ordered[fresh], inverse
 
 
 def _worthwhile_composites(
@@ -260,6 +304,7 @@ def _assemble(
     nodes: NDArray[np.int32], subscription: NDArray[np.int32], sizes: NDArray[np.int32],
     pattern_row: NDArray[np.int32],
 ) -> Tables:  # fmt: skip
+    swept = int(end[table == 0].max(initial=0)) if len(distinct) and distinct[0, 0] == SWEEP else 0
     order = np.lexsort((subscription, low, key, table))
     table, key = table[order], key[order]
     fresh = np.ones(len(order), dtype=bool)
@@ -291,6 +336,8 @@ def _assemble(
     rows = nodes[:, 0].copy()
     patterned = nodes[:, 1] >= 2
     rows[patterned] = pattern_row[nodes[patterned, 2]]
+    packed = _packed(nodes, rows)
+    sweep_atoms, sweep_node_atom = _distinct_rows(packed[:swept, :3])
     use_start, uses = _uses(table, start[order], end[order], rows, len(distinct))
     return Tables(
         keys=keys,
@@ -307,7 +354,9 @@ def _assemble(
         entry_high=high[order],
         entry_start=start[order].astype(np.int32),
         entry_nodes=(end - start)[order].astype(np.uint16),
-        nodes=_packed(nodes, rows),
+        nodes=packed,
+        sweep_atoms=sweep_atoms,
+        sweep_node_atom=sweep_node_atom.astype(np.int32),
         use_start=use_start,
         uses=uses,
     )

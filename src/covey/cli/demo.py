@@ -1,0 +1,128 @@
+"""`covey demo`: a market of made-up stocks, from subscriptions to matches and their reasons, with what it took here."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from covey.cli.arguments import BATCH_SIZE, Options
+from covey.cli.stocks import Market, market, quotes, wishes
+from covey.matching import Index, Matches
+
+_SHOWN = 6
+_IDS = 2
+_PATIENCE = 1.5
+"""Seconds after which the user is told what the wait is for."""
+
+
+def run(options: Options) -> int:
+    """Show the whole way."""
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    stocks = market(options.seed)
+    _compile_kernels(stocks, options.seed, console)
+    texts = wishes(stocks, options.traders, options.seed)
+    console.print(f"[bold]{len(texts):,} traders[/] say what they want to hear of. Some of them:")
+    for name, text in _different(texts):
+        console.print(f"  {name}  {escape(text)}")
+    index = Index()
+    with _timed() as building:
+        index.add_many(texts)
+    console.print(f"indexed in {building.seconds:.2f} s: {len(texts) / building.seconds:,.0f} subscriptions/s\n")
+
+    stream = quotes(stocks, options.quotes, options.seed)
+    first: Matches | None = None
+    total = 0
+    with _timed() as matching:
+        for batch in stream.to_batches(max_chunksize=BATCH_SIZE):
+            found = index.match_batch(batch)
+            total += len(found)
+            first = first or found
+    assert first is not None
+    events, matches = options.quotes / matching.seconds, total / matching.seconds
+    console.print(f"[bold]{options.quotes:,} quotes[/] come in. Some of them, and who hears of them:")
+    console.print(_sample(stream, first))
+    _explain(index, stream, first, console)
+    console.print(f"matched in {matching.seconds:.2f} s: [bold]{events:,.0f} quotes/s[/], {matches:,.0f} matches/s")
+    console.print(f"{total:,} matches, {total / options.quotes:.1f} a quote. The seed was {options.seed}.")
+    return 0
+
+
+def _compile_kernels(stocks: Market, seed: int, console: Console) -> None:
+    """Numba compiles each kernel on its first use and keeps it on disk; that must not count as building or matching."""
+    notice = threading.Timer(_PATIENCE, console.print, ["compiling kernels, once; that can take a minute …"])
+    notice.daemon = True
+    notice.start()
+    try:
+        index = Index()
+        index.add_many(wishes(stocks, 500, seed))
+        index.match_batch(quotes(stocks, 2_000, seed))
+    finally:
+        notice.cancel()
+
+
+class _Timing:
+    seconds = 0.0
+
+
+@contextmanager
+def _timed() -> Iterator[_Timing]:
+    timing, start = _Timing(), time.perf_counter()
+    yield timing
+    timing.seconds = max(time.perf_counter() - start, 1e-9)
+
+
+def _different(texts: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """A few wishes, each of another form."""
+    forms: dict[tuple[str, ...], tuple[str, str]] = {}
+    for name, text in texts[:200]:
+        form = tuple(word for word in text.replace("(", " ( ").split() if word.isalpha() and not word.istitle())
+        forms.setdefault(tuple(dict.fromkeys(form)), (name, text))
+    return list(forms.values())[:_SHOWN]
+
+
+def _sample(stream: pa.Table, found: Matches) -> Table:
+    table = Table("quote", "price", "change", "volume", "who", box=None, pad_edge=False, header_style="bold")
+    lists = found.lists()
+    busy = np.flatnonzero((found.counts() > 0) & (found.counts() < 200))[::7][:_SHOWN]
+    for row in busy.tolist():
+        quote, ids = _quote(stream, row), lists[row].as_py()
+        more = f" and {len(ids) - _IDS:,} more" if len(ids) > _IDS else ""
+        who = ", ".join(ids[:_IDS]) + more
+        table.add_row(
+            quote["symbol"], f"{quote['price']:,.2f}", f"{quote['change']:+.2f} %", f"{quote['volume']:,}", who
+        )
+    return table
+
+
+def _quote(stream: pa.Table, row: int) -> dict[str, Any]:
+    quote: dict[str, Any] = stream.slice(row, 1).to_pylist()[0]
+    return quote
+
+
+def _explain(index: Index, stream: pa.Table, found: Matches, console: Console) -> None:
+    """One match, and one trader who asked for the same stock and doesn't hear of this quote."""
+    rows = np.flatnonzero(found.counts())
+    if not len(rows):
+        return
+    row = int(rows[0])
+    quote = _quote(stream, row)
+    heard = found.lists()[row].as_py()
+    console.print("\n[bold]Why one of them hears of the first:[/]")
+    console.print(escape(str(index.explain(heard[0], quote))))
+    wanted = f"symbol = '{quote['symbol']}'"
+    for name in index.ids():
+        if name not in heard and wanted in index.text(name):
+            console.print("[bold]And why another, who asked about the same stock, doesn't:[/]")
+            console.print(escape(str(index.explain(name, quote))))
+            break
+    console.print()
