@@ -34,7 +34,11 @@ NUMBERS: list[int | float] = [
     -(2**63), 2**63, 10**30, 1e300, 5e-324,
 ]  # fmt: skip
 TEXTS = ["", "a", "b", "ab", "ba", "aab", "é", "e\u0301", "𝄞", "a%b", "a_b", "A", "a\nb", "\x00", "zz"]
-TIMES = [datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, 0, 0, 0, 1, tzinfo=UTC), datetime(1969, 7, 20, tzinfo=UTC)]
+TIMES = [
+    datetime(2024, 1, 1, tzinfo=UTC),
+    datetime(2024, 1, 1, microsecond=1, tzinfo=UTC),
+    datetime(1969, 7, 20, tzinfo=UTC),
+]
 PATTERNS = ["a%", "%a", "%a%", "a", "%", "_", "a_b", "%a%b%", "", "__%"]
 EXPRESSIONS = ["a", "^a", "b$", "^$", ".", "a+b", "[^a]", "(?i)A"]
 NAMES = ["i", "j", "d", "s", "t", "b", "w", "l", "r.x", "r.y.z"]

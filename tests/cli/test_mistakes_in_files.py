@@ -119,7 +119,9 @@ def test_a_column_of_csv_that_changes_its_type_says_what_to_do(
     [
         (["match", "nowhere.jsonl", "-"], "nowhere.jsonl: No such file or directory"),
         (["match", "-", "-"], "only one of SUBSCRIPTIONS and EVENTS can be -"),
-        (["match", "-", "events.txt"], "events.txt: can't tell its format from its name"),
+        (["match", "-", "nowhere.csv"], "nowhere.csv: No such file or directory"),
+        (["match", "-", "e.txt"], "e.txt: can't tell its format from its name; say which with --format (jsonl, csv"),
+        (["match", "s.txt", "-"], "s.txt: can't tell its format from its name; say which with --subscriptions-format"),
         (["match", "-"], "required: EVENTS; see covey match --help"),
         (["match", "-", "e.csv", "--batch-size", "0"], "'0' is not a number from 1 up"),
         (["match", "-", "e.csv", "--frob"], "--frob is not an option here"),

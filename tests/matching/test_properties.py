@@ -8,12 +8,12 @@ import random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.random_worlds import DEFAULTS, event_of, filter_of
+from tests.strategies import events, filters
 
 import covey
 from covey.filters import SEMANTICS, Semantics, matches
 from covey.filters.values import Scalar
-from tests.random_worlds import DEFAULTS, event_of, filter_of
-from tests.strategies import events, filters
 
 ROUNDS = int(os.environ.get("COVEY_FUZZ_ROUNDS", "8"))
 EXAMPLES = int(os.environ.get("COVEY_FUZZ_EXAMPLES", "60"))

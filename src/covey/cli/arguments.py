@@ -139,7 +139,11 @@ def _index(commands: Any) -> None:
     )
     build.add_argument("-o", "--output", metavar="FILE.covey", required=True, help="where to save the index")
     build.add_argument(
-        "--format", dest="subscriptions_format", choices=FORMATS, help="by itself it is told by the file's name"
+        "--format",
+        "--subscriptions-format",
+        dest="subscriptions_format",
+        choices=FORMATS,
+        help="by itself it is told by the file's name",
     )
     _filters(build)
     build.add_argument(

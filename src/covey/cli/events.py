@@ -71,15 +71,21 @@ class EventFile:
         self._skip = skip
         self._step = step
         self._schema = schema
+        self._rows: int | None = None  # where the file says how many it has
 
     def batches(self) -> Iterator[EventBatch]:
         """The events in order."""
         with self.source.open() as (file, raw):
-            total = self.source.size
+            size = self.source.size
             for batch in _READERS[self.source.format](self, file):
-                if total is not None and self.source.format != "parquet":
-                    self._step(min(raw.tell(), total), total)
+                if not len(batch):
+                    continue
                 yield batch
+                rows = int(batch.numbers[-1]) + 1
+                if self._rows is not None:
+                    self._step(rows, rows, self._rows)
+                else:
+                    self._step(rows, raw.tell() if size is not None else 0, size)
 
     def bad(self, place: str, problem: str) -> None:
         """Report a bad event; stop there unless bad ones are skipped."""
@@ -173,9 +179,9 @@ class EventFile:
         if self._schema is not None:
             wanted |= {name.partition(".")[0] for name in self._schema.attributes} | set(self._schema.attributes)
         names = [name for name in table.schema_arrow.names if name in wanted or "." in name]
+        self._rows = table.metadata.num_rows
         row = 0
         for batch in table.iter_batches(batch_size=self._size, columns=names):
-            self._step(row, table.metadata.num_rows)
             yield EventBatch(batch, np.arange(row, row + batch.num_rows))
             row += batch.num_rows
 

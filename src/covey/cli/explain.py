@@ -38,7 +38,9 @@ def _stored(options: Options) -> Explanation:
         raise UsageError("with --subscriptions FILE, covey explain takes --id ID and an event")
     if is_index(options.subscriptions):
         return Index.open(options.subscriptions, verify=False).explain(options.id, _event(options.words[-1]))
-    rows = SubscriptionFile(source(options.subscriptions, options.subscriptions_format), options)
+    rows = SubscriptionFile(
+        source(options.subscriptions, options.subscriptions_format, "--subscriptions-format"), options
+    )
     for name, given in rows.pairs(unwatched):
         if name == options.id:
             return _explained(parse(given) if isinstance(given, str) else given, name, options)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from covey.cli.arguments import Options, UsageError
 from covey.cli.events import EventBatch, EventFile
-from covey.cli.results import Results, results
+from covey.cli.results import Results, output_format, results
 from covey.cli.sources import source
 from covey.cli.subscriptions import index_of
 from covey.cli.terminal import Report, complain, progress, watched
@@ -35,6 +35,8 @@ def run(options: Options) -> int:
     if options.subscriptions == "-" and options.events == "-":
         raise UsageError("only one of SUBSCRIPTIONS and EVENTS can be -, standard input")
     given = source(options.events, options.format)
+    if options.output is not None:
+        output_format(options.output)
     on_screen = options.output is None and not options.count and sys.stdout.isatty()
     index, unused = index_of(options, shown=watched())
     totals = Totals()

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from covey.cli.sources import SUFFIXES
+from covey.cli.sources import SUFFIXES, Format
 from covey.errors import CoveyError
 
 _MOST_IDS: Final = 2_000_000
@@ -168,9 +168,12 @@ def results(output: str | None, *, count: bool) -> Results:
         return Nothing()
     if output is None:
         return ForPeople(sys.stdout) if sys.stdout.isatty() else JsonLines(sys.stdout.buffer)
-    match SUFFIXES.get(PurePath(output.removesuffix(".gz")).suffix):
-        case "jsonl":
-            return JsonLinesFile(output)
-        case "parquet" if not output.endswith(".gz"):
-            return ParquetFile(output)
+    return ParquetFile(output) if output_format(output) == "parquet" else JsonLinesFile(output)
+
+
+def output_format(output: str) -> Format:
+    """The format that a file's name asks for."""
+    told = SUFFIXES.get(PurePath(output.removesuffix(".gz")).suffix)
+    if told == "jsonl" or (told == "parquet" and not output.endswith(".gz")):
+        return told
     raise CoveyError(f"{output}: can't tell how to write it from its name; end it in .jsonl, .jsonl.gz or .parquet")

@@ -80,8 +80,11 @@ def _standard_input(kind: Format) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         yield copy, copy
 
 
-def source(path: str, forced: Format | None = None) -> Source:
-    """The file of that name; its suffix says the format unless it is forced. Standard input is JSON lines."""
+def source(path: str, forced: Format | None = None, option: str = "--format") -> Source:
+    """The file of that name; its suffix says the format unless it is forced. Standard input is JSON lines.
+
+    A file that can't be read is an error here, before any work is done; `option` is what forces a format.
+    """
     if path == "-":
         return Source(path, forced or "jsonl")
     suffixes = PurePath(path).suffixes
@@ -91,10 +94,11 @@ def source(path: str, forced: Format | None = None) -> Source:
     told = SUFFIXES.get(suffixes[-1].lower()) if suffixes else None
     kind = forced or told
     if kind is None:
-        raise CoveyError(f"{path}: can't tell its format from its name; say which with --format ({', '.join(FORMATS)})")
+        raise CoveyError(f"{path}: can't tell its format from its name; say which with {option} ({', '.join(FORMATS)})")
     if compressed and kind == "parquet":
         raise CoveyError(f"{path}: Parquet is compressed within; unpack the file first")
-    return Source(path, kind, compressed)
+    with open(path, "rb"):
+        return Source(path, kind, compressed)
 
 
 def is_index(path: str) -> bool:

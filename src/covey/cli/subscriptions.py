@@ -44,8 +44,8 @@ class SubscriptionFile:
         with self.source.open() as (file, raw):
             size = self.source.size
             for number, (place, name, condition) in enumerate(_READERS[self.source.format](self, file)):
-                if number % _STEP == 0 and size is not None:
-                    step(min(raw.tell(), size), size)
+                if number % _STEP == 0:
+                    step(number, raw.tell() if size is not None else 0, size)
                 try:
                     pair = _id_of(name), self._filter_of(condition)
                 except CoveyError as error:
@@ -162,7 +162,7 @@ def index_of(options: Options, *, shown: bool) -> tuple[Index, Report]:
         if options.semantics is not None or options.schema is not None:
             raise CoveyError(f"{path} has a semantics and a schema of its own; give them to covey index build")
         return Index.open(path), Report("subscription", path)
-    rows = SubscriptionFile(source(path, options.subscriptions_format), options)
+    rows = SubscriptionFile(source(path, options.subscriptions_format, "--subscriptions-format"), options)
     index = Index(semantics=options.semantics or "sql", schema=schema_of(options))
     with progress("subscriptions", shown=shown) as step:
         added = index.add_many(rows.pairs(step), on_error="collect")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from covey.errors import CoveyError, FilterSyntaxError
 
@@ -53,11 +53,11 @@ class BadRowsError(CoveyError):
 class Step(Protocol):
     """Where a long piece of work says how far it is."""
 
-    def __call__(self, done: int, total: int | None = None, /) -> None:
-        """So much of the total has been done."""
+    def __call__(self, count: int, done: int, total: int | None, /) -> None:
+        """So many rows are read, and so much of the total, in whatever unit that is known."""
 
 
-def unwatched(_done: int, _total: int | None = None, /) -> None:
+def unwatched(_count: int, _done: int, _total: int | None, /) -> None:
     """Nobody wants to know."""
 
 
@@ -76,11 +76,11 @@ def progress(title: str, *, shown: bool) -> Iterator[Step]:
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TaskProgressColumn(),
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
     )
     with bar:
         task = bar.add_task(title, total=None)
-        yield lambda done, total=None: bar.update(task, completed=done, total=total)
+        yield lambda count, done, total: bar.update(task, description=f"{count:,} {title}", completed=done, total=total)

@@ -160,5 +160,5 @@ def _within_attribute(test: Test) -> tuple[str, tuple[int, object], str, str]:
         case Compare(_, sign, value) if value is not None:
             return kind_of(value).value, order_key(value), sign, operator
         case In(_, (value, *_)) if value is not None:
-            return kind_of(value).value, order_key(value), "in", operator
+            return kind_of(value).value, order_key(value), operator, str(predicate)
     return "", (0, 0), operator, str(predicate)

@@ -56,7 +56,8 @@ class Snapshot:
             [sets.setdefault(diagram[identifier].attributes, len(sets)) for identifier in self.ids], dtype=np.intp
         )
         by_set = np.argsort(self._set_of_root, kind="stable")
-        self._roots_of_set = np.split(by_set, np.cumsum(np.bincount(self._set_of_root, minlength=len(sets)))[:-1])
+        self._set_sizes = np.bincount(self._set_of_root, minlength=len(sets))
+        self._roots_of_set = np.split(by_set, np.cumsum(self._set_sizes)[:-1])
         self._names = sorted(frozenset[str]().union(*sets))
         self._set_words = _words([[name in named for name in self._names] for named in sets], len(self._names))
         flat = diagram.flatten()
@@ -77,13 +78,12 @@ class Snapshot:
         if self.semantics != "strict":
             return np.flatnonzero(self._value[self.flat.roots] == TRUE)
         adequate = self._adequate_sets(self._lookup(event, None))
-        parts = [self._roots_of_set[each] for each in np.flatnonzero(adequate)]
-        count = sum(map(len, parts))
+        count = int(self._set_sizes[adequate].sum())
         if count == 0:
             return np.empty(0, dtype=np.intp)
         if 4 * count > len(self.ids):  # Most must be read: better all of them, in order.
             return np.flatnonzero((self._value[self.flat.roots] == TRUE) & adequate[self._set_of_root])
-        candidates = np.concatenate(parts)
+        candidates = np.concatenate([self._roots_of_set[each] for each in np.flatnonzero(adequate)])
         return np.sort(candidates[self._value[self.flat.roots[candidates]] == TRUE])
 
     def truths(self, event: Mapping[str, Any], *, defaults: Defaults | None = None) -> Truths:

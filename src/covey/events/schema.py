@@ -252,9 +252,9 @@ class Schema:
         of_kind = np.full(found.length, None, dtype=object)
         if self.type_attribute is not None:
             of_kind[:] = column_values(found.pieces[self.type_attribute], found.length)
-        for kind in kinds:
-            concerned = np.ones(found.length, dtype=bool) if kind is None else of_kind == kind
-            for name in self.mandatory(kind):
+        for one in kinds:
+            concerned = np.ones(found.length, dtype=bool) if one is None else of_kind == one
+            for name in self.mandatory(one):
                 for row in np.flatnonzero(concerned & ~defined[name]):
                     yield int(row), name
 

@@ -80,7 +80,7 @@ class And(Filter):
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", _flat(And, self.parts))
 
-    def children(self) -> tuple[Filter, ...]:
+    def children(self) -> tuple[Filter, ...]:  # noqa: D102
         return self.parts
 
 
@@ -93,7 +93,7 @@ class Or(Filter):
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", _flat(Or, self.parts))
 
-    def children(self) -> tuple[Filter, ...]:
+    def children(self) -> tuple[Filter, ...]:  # noqa: D102
         return self.parts
 
 
@@ -103,7 +103,7 @@ class Not(Filter):
 
     part: Filter
 
-    def children(self) -> tuple[Filter, ...]:
+    def children(self) -> tuple[Filter, ...]:  # noqa: D102
         return (self.part,)
 
 
@@ -114,7 +114,7 @@ class Is(Filter):
     part: Filter
     truth: bool | None
 
-    def children(self) -> tuple[Filter, ...]:
+    def children(self) -> tuple[Filter, ...]:  # noqa: D102
         return (self.part,)
 
 

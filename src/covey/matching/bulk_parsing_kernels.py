@@ -21,15 +21,14 @@ Names, strings and patterns are numbered in the order in which they appear, by o
 
 Spans are equal if their bytes and tags are. The tag is NAME_TAG, STRING_TAG, or (pattern + 1) << 32 | attribute.
 Entries are taken back in the reverse order when a row is given up, which open addressing allows without tombstones.
-
-Lexemes and leaves are records and not structs of arrays: Numba counts references to each array it takes out of a
-tuple, which made this five times slower.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from llvmlite.ir import Constant
 from numba import njit
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from covey.matching.compile_kernels import _grown
@@ -162,6 +161,27 @@ NAME_TAG, STRING_TAG = 0, 1
 MOST_BYTES, MOST_LEXEMES, MOST_DEPTH, MOST_VALUES, LONGEST_PATTERN, MOST_TOKENS = range(6)
 
 
+@intrinsic
+def _borrowed(_, array):
+    """The array without its count of references; whoever lends it must keep it.
+
+    Numba counts references at each call that passes an array on, and atomically: that took three quarters of the time.
+    """
+
+    def generate(context, builder, signature, arguments):
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        view.meminfo = Constant(view.meminfo.type, None)
+        view.parent = Constant(view.parent.type, None)
+        return view._getvalue()
+
+    return array(array), generate
+
+
+@njit(cache=True, nogil=True)
+def _keep(data, lexemes, bounds, pending, operands, slots):
+    """Called after the last use of what was borrowed, so that it isn't freed before."""
+
+
 # Hash tables.
 
 
@@ -224,12 +244,10 @@ def _take_back(slots, entries, data, before, after):
 
 
 @njit(cache=True, nogil=True)
-def _roomy(slots, entries, count, more):
-    """Slots for so many more entries."""
+def _roomy(slots, entries, count):
+    """Twice as many slots as there's room for entries, at least."""
     size = len(slots)
-    if 2 * (count + more) <= size:
-        return slots
-    while 2 * (count + more) > size:
+    while size < 2 * len(entries):
         size *= 2
     larger = np.full(size, -1, np.int32)
     for entry in range(count):
@@ -809,27 +827,41 @@ def read_rows(data, offsets, valid, bounds, seed):
     starts = np.zeros(rows + 1, np.int64)
     given_up = np.zeros(rows, np.uint8)
 
+    lent_data, lent_lexemes, lent_bounds = _borrowed(data), _borrowed(lexemes), _borrowed(bounds)
+    lent_tokens, lent_leaves, lent_slots, lent_entries = (
+        _borrowed(tokens), _borrowed(leaves), _borrowed(slots), _borrowed(entries),
+    )  # fmt: skip
+    lent_pending, lent_operands, lent_counts = _borrowed(pending), _borrowed(operands), _borrowed(counts)
     for row in range(rows):
         first, last = offsets[row], offsets[row + 1]
-        if (
-            not valid[row]
-            or last - first > bounds[MOST_BYTES]
-            or not _lex(data, first, last, bounds[MOST_LEXEMES], lexemes)
-        ):
+        readable = valid[row] and last - first <= bounds[MOST_BYTES]
+        if not readable or not _lex(lent_data, first, last, bounds[MOST_LEXEMES], lent_lexemes):
             given_up[row] = 1
             starts[row + 1] = counts[_TOKENS]
             continue
         # A token, a leaf or a new entry takes a byte of text at least.
         more = last - first + 8
-        tokens = _grown(tokens, counts[_TOKENS] + more)
-        leaves = _grown(leaves, counts[_LEAVES] + more)
-        entries = _grown(entries, counts[_ENTRIES] + more)
-        slots = _roomy(slots, entries, counts[_ENTRIES], more)
-        before[:] = counts
-        read = _parse(data, lexemes, tokens, leaves, counts, slots, entries, seed, bounds, pending, operands)
+        if counts[_TOKENS] + more > len(tokens):
+            tokens = _grown(tokens, counts[_TOKENS] + more)
+            lent_tokens = _borrowed(tokens)
+        if counts[_LEAVES] + more > len(leaves):
+            leaves = _grown(leaves, counts[_LEAVES] + more)
+            lent_leaves = _borrowed(leaves)
+        if counts[_ENTRIES] + more > len(entries):
+            entries = _grown(entries, counts[_ENTRIES] + more)
+            slots = _roomy(slots, entries, counts[_ENTRIES])
+            lent_slots, lent_entries = _borrowed(slots), _borrowed(entries)
+        for column in range(len(counts)):
+            before[column] = counts[column]
+        read = _parse(
+            lent_data, lent_lexemes, lent_tokens, lent_leaves, lent_counts, lent_slots, lent_entries, seed,
+            lent_bounds, lent_pending, lent_operands,
+        )  # fmt: skip
         if not read or counts[_TOKENS] - before[_TOKENS] > bounds[MOST_TOKENS]:
             given_up[row] = 1
-            _take_back(slots, entries, data, before[_ENTRIES], counts[_ENTRIES])
-            counts[:] = before
+            _take_back(lent_slots, lent_entries, lent_data, before[_ENTRIES], counts[_ENTRIES])
+            for column in range(len(counts)):
+                counts[column] = before[column]
         starts[row + 1] = counts[_TOKENS]
+    _keep(data, lexemes, bounds, pending, operands, slots)
     return (starts, given_up, tokens[: counts[_TOKENS]], leaves[: counts[_LEAVES]], entries[: counts[_ENTRIES]])

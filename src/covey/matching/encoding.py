@@ -69,7 +69,9 @@ class EncodedEvent:
         self.numbers = array("d", bytes(8 * attributes))
         self.blank = array("i", missing.tobytes())
         self.none = array("b", bytes(attributes))
-        self.code_view = np.frombuffer(self.codes, dtype=np.int32).reshape(rows, 1) if rows else np.zeros((0, 1), np.int32)
+        self.code_view = (
+            np.frombuffer(self.codes, dtype=np.int32).reshape(rows, 1) if rows else np.zeros((0, 1), np.int32)
+        )
         self.kind_view = np.frombuffer(self.kinds, dtype=np.int8) if attributes else np.zeros(0, np.int8)
         self.number_view = np.frombuffer(self.numbers, dtype=np.float64) if attributes else np.zeros(0)
         self.pattern_start = np.zeros(patterns, dtype=np.int64)
@@ -335,7 +337,10 @@ class _Pairs:
 
     def __getitem__(self, position: int) -> tuple[float, int]:
         at = self._space.first + position
-        return (float(self._spaces.numbers[at]), int(self._spaces.remainders[at]) if len(self._spaces.remainders) else 0)
+        return (
+            float(self._spaces.numbers[at]),
+            int(self._spaces.remainders[at]) if len(self._spaces.remainders) else 0,
+        )
 
 
 def pattern_rows(names: list[str], patterns: list[Predicate]) -> tuple[NDArray[np.int32], dict[int, int]]:

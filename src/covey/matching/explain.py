@@ -82,9 +82,7 @@ def explain(
     return Explanation(subscription, semantics, outcome is True, _reason(condition, outcome, steps), steps)
 
 
-def _steps(
-    node: Filter, lookup: Any, taken: Mapping[str, Scalar], three_valued: bool, depth: int
-) -> Iterator[Step]:
+def _steps(node: Filter, lookup: Any, taken: Mapping[str, Scalar], three_valued: bool, depth: int) -> Iterator[Step]:
     result = truth(node, lookup, three_valued=three_valued)
     match node:
         case And() | Or() | Is():

@@ -24,7 +24,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from covey.errors import CoveyError, DuplicateIdError, EventError, FilterError, IndexFileError, LimitError, UnknownIdError
+from covey.errors import (
+    CoveyError,
+    DuplicateIdError,
+    EventError,
+    FilterError,
+    IndexFileError,
+    LimitError,
+    UnknownIdError,
+)
 from covey.events import Batch, Columns, Schema, columns, row
 from covey.filters import Filter, Is, Semantics, matches
 from covey.filters.semantics import check_semantics
@@ -154,7 +162,6 @@ class _State:
         for waiting in self.head.values():
             found.update(dict.fromkeys(waiting.condition.attributes()))
         return tuple(found)
-
 
     @cached_property
     def nested(self) -> bool:
@@ -338,7 +345,9 @@ class Index:
             return None
         segment, errors = self._compiled(rows)
         if errors:
-            raise CoveyError(f"a subscription that was accepted no longer compiles: {errors[0].id!r}: {errors[0].error}")
+            raise CoveyError(
+                f"a subscription that was accepted no longer compiles: {errors[0].id!r}: {errors[0].error}"
+            )
         return segment
 
     def _put(self, parts: Sequence[_Sealed], merged: Segment | None) -> None:
@@ -388,9 +397,7 @@ class Index:
 
     def __contains__(self, id: object) -> bool:
         state = self._state
-        return isinstance(id, str) and (
-            id in state.head or any(sealed.find(id) is not None for sealed in state.sealed)
-        )
+        return isinstance(id, str) and (id in state.head or any(sealed.find(id) is not None for sealed in state.sealed))
 
     def __repr__(self) -> str:
         return f"<covey.Index: {len(self):,} subscriptions, semantics {self._semantics}>"

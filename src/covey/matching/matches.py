@@ -73,13 +73,13 @@ class Matches:
         if len(self._ids) == 1:
             dictionary = self._ids[0]
         else:
-            dictionary = pa.concat_arrays([pa.array([], pa.large_string()), *(ids.cast(pa.large_string()) for ids in self._ids)])
+            dictionary = pa.concat_arrays(
+                [pa.array([], pa.large_string()), *(ids.cast(pa.large_string()) for ids in self._ids)]
+            )
         return pa.DictionaryArray.from_arrays(pa.array(self._joined[1]), dictionary)
 
 
-def _joined(
-    events: int, ids: Sequence[pa.Array], parts: Sequence[Part]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _joined(events: int, ids: Sequence[pa.Array], parts: Sequence[Part]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Parts as one array in the events' order; ordinals are shifted by the sizes of the segments before theirs."""
     shifts = np.concatenate(([0], np.cumsum([len(array) for array in ids]))).astype(np.int64)
     if len(ids) <= 1:

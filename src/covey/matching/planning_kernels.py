@@ -54,9 +54,11 @@ def group_costs(group_type, group_start, group_end, kids, atoms, weights, offset
             if kid >= 0:
                 p = atom_chance(atoms, kid, weights, offsets)
                 c = p if atoms[kid, 1] == RANGE else _NOT_INDEXABLE
-                if atoms[kid, 1] != RANGE or atoms[kid, 2] != atoms[kid, 3]:
-                    equalities = False
-                elif attribute >= 0 and attribute != atoms[kid, 0]:
+                if (
+                    atoms[kid, 1] != RANGE
+                    or atoms[kid, 2] != atoms[kid, 3]
+                    or (attribute >= 0 and attribute != atoms[kid, 0])
+                ):
                     equalities = False
                 attribute = atoms[kid, 0]
             else:
@@ -104,7 +106,7 @@ def signatures(unit_start, unit_end, kids, atoms, weights, offsets, wide):
 
 
 @njit(cache=True, nogil=True)
-def _hits(ref, position, kids, group_type, group_start, group_end, atoms, cost, weights, offsets, stack, found):
+def _hits(ref, kids, group_type, group_start, group_end, atoms, cost, weights, offsets, stack, found):
     """The atoms of which at least one holds wherever a group does. Gives how many (or too many)."""
     count, depth = 0, 1
     stack[0] = ref
@@ -189,7 +191,7 @@ def choose_accesses(
             keys = 1
             if sort == IN or sort == HIT:
                 keys = _hits(
-                    kids[member], member, kids, group_type, group_start, group_end, atoms, cost, weights, offsets,
+                    kids[member], kids, group_type, group_start, group_end, atoms, cost, weights, offsets,
                     stack, found,
                 )  # fmt: skip
                 if keys > _MOST_KEYS:
@@ -256,7 +258,7 @@ def in_signature(signature, attribute):
 
 
 @njit(cache=True, nogil=True)
-def _sorted_members(group_kind, members, count, ranks, group_rank, atoms):
+def _sorted_members(group_kind, members, count, ranks, group_rank):
     """Order members so that the likeliest to decide come first: rarely true first in an And, often true in an Or."""
     for i in range(1, count):
         ref = members[i]
@@ -291,7 +293,7 @@ def _emit(ref, high, low, kids, group_type, group_start, group_end, atoms, ranks
             width = group_end[group] - group_start[group]
             for k in range(width):
                 pool[used + k] = kids[group_start[group] + k]
-            _sorted_members(group_type[group], pool[used : used + width], width, ranks, group_rank, atoms)
+            _sorted_members(group_type[group], pool[used : used + width], width, ranks, group_rank)
             frames[depth, 0], frames[depth, 1], frames[depth, 2] = group, high, low
             frames[depth, 3], frames[depth, 4] = width, used
             frames[depth, 5] = high if group_type[group] == ALL else low
@@ -319,7 +321,7 @@ def _emit(ref, high, low, kids, group_type, group_start, group_end, atoms, ranks
 @njit(cache=True, nogil=True)
 def lay_out(
     access_unit, access_sort, access_atom, access_member, access_pivot, unit_subscription, unit_start, unit_end, kids,
-    group_type, group_start, group_end, atoms, ranks, group_rank, sizes, signature, node_limit,
+    group_type, group_start, group_end, atoms, ranks, group_rank, signature, node_limit,
 ):  # fmt: skip
     """Pivot interval and diagram of each access. Accesses of one unit that leave out the same member follow each
     other and share a diagram. Gives low, high, start and end of the diagram for each access, the nodes as
@@ -354,8 +356,10 @@ def lay_out(
                 if k == access_member[access]:
                     continue
                 if kid >= 0 and atoms[kid, 1] == RANGE:
-                    if sort == COMPOSITE and atoms[kid, 2] == atoms[kid, 3] and in_signature(
-                        signature[unit], atoms[kid, 0]
+                    if (
+                        sort == COMPOSITE
+                        and atoms[kid, 2] == atoms[kid, 3]
+                        and in_signature(signature[unit], atoms[kid, 0])
                     ):
                         continue
                     if sort != SWEEP and sort != SPAN and atoms[kid, 0] == pivot:
@@ -363,7 +367,7 @@ def lay_out(
                         continue
                 members[width] = kid
                 width += 1
-            _sorted_members(ALL, members, width, ranks, group_rank, atoms)
+            _sorted_members(ALL, members, width, ranks, group_rank)
             target = 1
             for i in range(width - 1, -1, -1):
                 emitted = _emit(members[i], target, following, kids, group_type, group_start, group_end, atoms, ranks,
@@ -401,7 +405,12 @@ def composite_keys(access_unit, unit_start, unit_end, kids, atoms, signature, si
             attribute = (rest & 0xFFFF) - 1
             for k in range(unit_start[unit], unit_end[unit]):
                 kid = kids[k]
-                if kid >= 0 and atoms[kid, 0] == attribute and atoms[kid, 1] == RANGE and atoms[kid, 2] == atoms[kid, 3]:
+                if (
+                    kid >= 0
+                    and atoms[kid, 0] == attribute
+                    and atoms[kid, 1] == RANGE
+                    and atoms[kid, 2] == atoms[kid, 3]
+                ):
                     key = key * sizes[attribute] + atoms[kid, 2]
                     break
             rest >>= 16

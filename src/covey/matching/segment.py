@@ -25,8 +25,8 @@ from covey.matching.encoding import PADDING, Encoded, Encoder, pattern_rows
 from covey.matching.kernels import match_one, match_table
 from covey.matching.lowering import Flat, Lowering
 from covey.matching.result_kernels import by_event
-from covey.matching.sweep_kernels import merge_sorted, sweep, write_swept
 from covey.matching.statistics import Statistics
+from covey.matching.sweep_kernels import merge_sorted, sweep, write_swept
 from covey.matching.tables import Tables, build_tables, weights_of_constants
 
 _FIRST_PAIRS = 4096
@@ -129,7 +129,6 @@ class Segment:
         merged: tuple[NDArray[np.int64], NDArray[np.int32]] = merge_sorted(*keyed, *swept)
         return merged
 
-
     def _sweep(
         self, codes: NDArray[np.int32], deleted: NDArray[np.uint8], encoded: Encoded, count: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -203,7 +202,9 @@ class DiagramLimitError(LimitError):
 
     def __init__(self, rows: list[int], limit: int) -> None:
         self.rows = rows
-        super().__init__(f"the filter needs a larger decision diagram than the limit (diagram_nodes) of {limit:,} nodes")
+        super().__init__(
+            f"the filter needs a larger decision diagram than the limit (diagram_nodes) of {limit:,} nodes"
+        )
 
 
 __all__ = ["PADDING", "DiagramLimitError", "Segment", "build_segment", "segment_of"]

@@ -41,7 +41,9 @@ _ALIGNMENT = 64
 _SPACE_ARRAYS = ("base", "size", "starts", "numbers", "remainders", "ordered_texts")
 
 
-def write_index(path: str | os.PathLike[str], header: Mapping[str, Any], segments: list[tuple[Segment, NDArray[np.uint8]]]) -> None:
+def write_index(
+    path: str | os.PathLike[str], header: Mapping[str, Any], segments: list[tuple[Segment, NDArray[np.uint8]]]
+) -> None:
     """Write segments (with their bitmaps of deletions) and a header for the index, atomically."""
     target = Path(path)
     described = []
@@ -51,7 +53,7 @@ def write_index(path: str | os.PathLike[str], header: Mapping[str, Any], segment
         entries = {}
         for name, array in [*_arrays(segment), ("deleted", deleted)]:
             flat = np.ascontiguousarray(array)
-            entries[name] = [flat.dtype.str, list(flat.shape), offset, zlib.crc32(flat.reshape(-1).view(np.uint8))]
+            entries[name] = [flat.dtype.str, list(flat.shape), offset, _checksum(flat)]
             arrays.append(flat)
             offset += -(-flat.nbytes // _ALIGNMENT) * _ALIGNMENT
         described.append(
@@ -65,7 +67,7 @@ def write_index(path: str | os.PathLike[str], header: Mapping[str, Any], segment
             file.write(manifest)
             _pad(file)
             for array in arrays:
-                file.write(memoryview(array.reshape(-1).view(np.uint8)))
+                file.write(array.reshape(-1).view(np.uint8).data)
                 _pad(file)
             file.flush()
             os.fsync(file.fileno())
@@ -78,6 +80,10 @@ def write_index(path: str | os.PathLike[str], header: Mapping[str, Any], segment
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def _checksum(array: NDArray[Any]) -> int:
+    return zlib.crc32(array.reshape(-1).view(np.uint8).data)
 
 
 def _pad(file: BinaryIO) -> None:
@@ -113,8 +119,12 @@ def read_index(
         arrays = {}
         for name, (dtype, shape, offset, expected) in described["arrays"].items():
             count = int(np.prod(shape)) if shape else 1
-            flat = np.frombuffer(mapped, dtype=np.dtype(dtype), count=count, offset=body + offset) if count else np.empty(0, np.dtype(dtype))
-            if verify and zlib.crc32(flat.view(np.uint8)) != expected:
+            flat = (
+                np.frombuffer(mapped, dtype=np.dtype(dtype), count=count, offset=body + offset)
+                if count
+                else np.empty(0, np.dtype(dtype))
+            )
+            if verify and _checksum(flat) != expected:
                 raise IndexFileError(f"{path}: damaged (checksum of {name} is wrong); build the index again")
             arrays[name] = flat.reshape(shape)
         segments.append((_segment(described, arrays, manifest.get("defaults", {})), arrays["deleted"]))
@@ -133,9 +143,11 @@ def _arrays(segment: Segment) -> Iterator[tuple[str, NDArray[Any]]]:
 
 def _text_arrays(name: str, texts: pa.Array) -> Iterator[tuple[str, NDArray[Any]]]:
     """Offsets (32 bits where they fit) and bytes of an array of strings."""
-    texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    texts = texts.cast(pa.large_string())
     _, offsets, data = texts.buffers()
-    starts = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1] if offsets else np.zeros(1, np.int64)
+    starts = np.zeros(1, np.int64)
+    if offsets is not None and len(texts):
+        starts = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
     first, last = int(starts[0]), int(starts[-1])
     relative = starts - first
     yield f"{name}.offsets", relative.astype(np.int32) if last - first < 2**31 else relative
@@ -148,7 +160,9 @@ def _texts(name: str, arrays: Mapping[str, NDArray[Any]]) -> pa.Array:
     return pa.Array.from_buffers(kind, len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
-def _segment(described: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], defaults: Mapping[str, Scalar]) -> Segment:
+def _segment(
+    described: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], defaults: Mapping[str, Scalar]
+) -> Segment:
     spaces = CodeSpaces(**{name: arrays[f"space.{name}"] for name in _SPACE_ARRAYS}, texts=_texts("constants", arrays))
     tables = Tables(**{field.name: arrays[f"table.{field.name}"] for field in fields(Tables)})
     patterns = [from_json(pattern) for pattern in described["patterns"]]
