@@ -31,7 +31,7 @@ bench: setup
 
 # Many more random filters and events than `make test` tries.
 fuzz: setup
-	COVEY_FUZZ_EXAMPLES=$${COVEY_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest tests/matching/test_properties.py
+	COVEY_FUZZ_ROUNDS=$${COVEY_FUZZ_ROUNDS:-400} COVEY_FUZZ_EXAMPLES=$${COVEY_FUZZ_EXAMPLES:-5000} $(BIN)/python -m pytest tests/matching/test_properties.py
 
 # The diagrams' node counts before and after restriction, at 25,000 to 100,000 queries.
 lab: setup

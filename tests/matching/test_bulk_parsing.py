@@ -121,7 +121,8 @@ a = 1 IS TRUE AND (a = 1 AND b) IS NOT UNKNOWN AND 5 = a IS NULL AND NOT (a IS N
 (a IS NULL) IS NULL AND ((a AND b)) IS TRUE AND (NOT a) IS NULL
 contains(a, 'x') AND STARTSWITH (b,'y') AND EndsWith( c , '' ) OR NOT substring_of(d.e, 'x y')
 contains(a, 'x') IS TRUE OR contains(a, 'x') OR contains(b, 'x') OR endswith(a, 'x')
-a LIKE 'x' AND a LIKE 'x%' AND a LIKE '%x' AND a LIKE '%x%' AND a LIKE 'x_y' AND a LIKE '' AND a NOT LIKE '%' AND s = 'x'
+a LIKE 'x' AND a LIKE 'x%' AND a LIKE '%x' AND a LIKE '%x%' AND a LIKE 'x_y' AND a LIKE ''
+a NOT LIKE '%' AND s = 'x'
 where = 1 AND select IS NULL AND case AND date = 'x' AND r = 'y' AND unknown AND escape = 1
 s = 'é' AND s = '𝔘😀' AND s = '' AND s = ' -- /* " ` ; and' AND contains(s, 'żółw')
 a = 123456789012345678 AND b = 9007199254740993 AND c = -9007199254740993 AND d = 000000000000000000000012

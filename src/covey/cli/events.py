@@ -155,10 +155,11 @@ class EventFile:
             file, self.source.name, types, held.__setitem__, "say what its columns hold with --schema"
         )
         for block in blocks:
-            numbers = np.setdiff1d(np.arange(row, row + block.num_rows + len(held)), list(held))[: block.num_rows]
+            known = tuple(held)  # Arrow may add to it meanwhile
+            numbers = np.setdiff1d(np.arange(row, row + block.num_rows + len(known)), known)[: block.num_rows]
             whole = EventBatch(block, numbers)
             start = 0
-            for wrong in sorted(number for number in held if row <= number <= (numbers[-1] if len(numbers) else row)):
+            for wrong in sorted(number for number in known if row <= number <= (numbers[-1] if len(numbers) else row)):
                 end = int(np.searchsorted(numbers, wrong))
                 yield from self._sliced(whole.part(start, end))
                 self.bad(f"row {wrong}", held.pop(wrong))

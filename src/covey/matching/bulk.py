@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from covey.errors import CoveyError, DuplicateIdError
+from covey.errors import CoveyError, DuplicateIdError, FilterError
 from covey.events import Schema
 from covey.filters import Filter, Semantics
-from covey.filters.values import Scalar
+from covey.filters.values import Kind, Scalar
+from covey.language import parse
 from covey.limits import Limits
-from covey.matching.index import BadSubscription, as_filter, check_id
-from covey.matching.lowering import Lowering
+from covey.matching.bulk_parsing import parse_bulk
+from covey.matching.lowering import BOOLEAN, IS_NULL, LIST, NUMBER, STRING, TIMESTAMP, Flat
 from covey.matching.segment import DiagramLimitError, Segment, segment_of
 from covey.matching.statistics import Statistics
+
+_KINDS = {
+    Kind.NUMBER: NUMBER,
+    Kind.TIMESTAMP: TIMESTAMP,
+    Kind.BOOLEAN: BOOLEAN,
+    Kind.STRING: STRING,
+    Kind.LIST: LIST,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BadSubscription:
+    """A row of `add_many` that could not be added."""
+
+    row: int
+    id: str
+    error: CoveyError
+
+
+def check_id(id: object) -> None:
+    """Ids are strings that aren't empty."""
+    if not isinstance(id, str) or not id:
+        raise CoveyError(f"a subscription's id is a string that is not empty, not {id!r}")
 
 
 def compile_rows(
@@ -28,30 +55,21 @@ def compile_rows(
     statistics: Statistics | None,
 ) -> tuple[Segment | None, list[BadSubscription]]:
     """The segment of the good rows, or None where there are none, and the bad rows."""
-    errors: list[BadSubscription] = []
-    good: list[tuple[int, str, str, Filter]] = []
-    seen: set[str] = set()
-    lowering = Lowering(limits)
-    for number, (id, given) in enumerate(rows):
-        try:
-            check_id(id)
-            if id in seen:
-                raise DuplicateIdError(f"subscription {id!r} stands in an earlier row too")
-            condition = as_filter(given, limits)
-            if schema is not None:
-                condition = schema.check(condition)
-            lowering.add(condition)
-        except CoveyError as error:
-            errors.append(BadSubscription(number, id, error))
-            continue
-        seen.add(id)
-        good.append((number, id, given if isinstance(given, str) else str(given), condition))
-    while good:
+    texts, errors = _texts(rows)
+    for number, error in _bad_ids(rows):
+        errors.setdefault(number, error)
+    column = pa.array(texts, pa.large_string())
+    flat, unread = parse_bulk(column, limits)
+    errors.update(unread)
+    if schema is not None:
+        flat = _checked(flat, texts, schema, limits, errors)
+    keep = np.setdiff1d(np.arange(len(rows)), np.fromiter(errors, dtype=np.int64, count=len(errors)))
+    while len(keep):
         try:
             segment = segment_of(
-                lowering.finish(),
-                pa.array([id for _, id, _, _ in good], pa.large_string()),
-                pa.array([text for _, _, text, _ in good], pa.large_string()),
+                flat if len(keep) == flat.count else _selected(flat, keep),
+                pa.array([rows[row][0] for row in keep] if len(keep) < len(rows) else [row[0] for row in rows], pa.large_string()),
+                column if len(keep) == len(column) else column.take(pa.array(keep)),
                 semantics=semantics,
                 defaults=defaults,
                 limits=limits,
@@ -59,12 +77,95 @@ def compile_rows(
                 statistics=statistics,
             )
         except DiagramLimitError as error:
-            over = set(error.rows)
-            errors += [BadSubscription(good[row][0], good[row][1], error) for row in error.rows]
-            good = [one for row, one in enumerate(good) if row not in over]
-            lowering = Lowering(limits)
-            for _, _, _, condition in good:
-                lowering.add(condition)
+            for row in error.rows:
+                errors[int(keep[row])] = error
+            keep = np.delete(keep, error.rows)
         else:
-            return segment, errors
-    return None, errors
+            return segment, _listed(rows, errors)
+    return None, _listed(rows, errors)
+
+
+def _listed(rows: Sequence[tuple[str, str | Filter]], errors: Mapping[int, CoveyError]) -> list[BadSubscription]:
+    return [BadSubscription(row, rows[row][0], errors[row]) for row in sorted(errors)]
+
+
+def _texts(rows: Sequence[tuple[str, str | Filter]]) -> tuple[list[str], dict[int, CoveyError]]:
+    """All filters as text; what is neither text nor a filter is an error, and stands as FALSE."""
+    errors: dict[int, CoveyError] = {}
+    texts: list[str] = []
+    for number, (_, given) in enumerate(rows):
+        if isinstance(given, str):
+            try:
+                given.encode()
+            except UnicodeEncodeError as error:
+                errors[number] = FilterError(f"the filter is not text: {error.reason} at {error.start}")
+                texts.append("FALSE")
+            else:
+                texts.append(given)
+        elif isinstance(given, Filter):
+            texts.append(str(given))
+        else:
+            errors[number] = FilterError(f"a filter is text or a covey filter, not {type(given).__name__}")
+            texts.append("FALSE")
+    return texts, errors
+
+
+def _bad_ids(rows: Sequence[tuple[str, str | Filter]]) -> list[tuple[int, CoveyError]]:
+    seen: set[str] = set()
+    bad: list[tuple[int, CoveyError]] = []
+    for number, (id, _) in enumerate(rows):
+        try:
+            check_id(id)
+            id.encode()
+            if id in seen:
+                raise DuplicateIdError(f"subscription {id!r} stands in an earlier row too")
+        except CoveyError as error:
+            bad.append((number, error))
+        except UnicodeEncodeError as error:
+            bad.append((number, CoveyError(f"the id {id!r} is not text: {error.reason}")))
+        else:
+            seen.add(id)
+    return bad
+
+
+def _selected(flat: Flat, rows: NDArray[np.int64]) -> Flat:
+    """Some of the subscriptions; leaves of the others stay behind unused."""
+    lengths = np.diff(flat.starts)[rows]
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    take = np.repeat(flat.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
+    return replace(flat, tokens=flat.tokens[take], starts=starts)
+
+
+def _checked(flat: Flat, texts: list[str], schema: Schema, limits: Limits, errors: dict[int, CoveyError]) -> Flat:
+    """The subscriptions as the schema reads them. Only rows with a leaf that the schema may refuse or widen are looked
+    at one by one."""
+    suspicious = _suspicious(flat, schema)
+    if not suspicious.any():
+        return flat
+    token_row = np.repeat(np.arange(flat.count), np.diff(flat.starts))
+    leaf = flat.tokens >= 0
+    rows = np.unique(token_row[leaf][suspicious[flat.tokens[leaf]]])
+    changed = list(texts)
+    for row in rows.tolist():
+        if row in errors:
+            continue
+        try:
+            changed[row] = str(schema.check(parse(texts[row], limits=limits)))
+        except CoveyError as error:
+            errors[row] = error
+    return parse_bulk(pa.array(changed, pa.large_string()), limits)[0]
+
+
+def _suspicious(flat: Flat, schema: Schema) -> NDArray[np.bool_]:
+    """For each leaf whether its attribute's type is another than the leaf's kind, or has subtypes."""
+    expected = np.full(len(flat.names), -1, dtype=np.int64)
+    for attribute, name in enumerate(flat.names):
+        kind = schema.type_of(name)
+        if kind is not None:
+            expected[attribute] = _KINDS[kind.kind]
+        if name == schema.type_attribute:
+            expected[attribute] = -2
+    wanted = expected[flat.leaf_attribute]
+    named = (wanted != -1) & (flat.leaf_operator != IS_NULL)
+    result: NDArray[np.bool_] = named & (wanted != flat.leaf_kind)
+    return result

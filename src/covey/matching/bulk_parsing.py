@@ -99,7 +99,9 @@ def _read(texts: pa.Array, limits: Limits, threads: int) -> tuple[NDArray[np.uin
         offsets = np.frombuffer(offset_buffer, np.int64)[texts.offset : texts.offset + count + 1]
     else:
         offsets = np.zeros(1, np.int64)
-    valid = texts.is_valid().to_numpy(zero_copy_only=False)
+    valid = texts.is_valid().to_numpy(zero_copy_only=False).view()
+    for array in (data, offsets, valid):
+        array.flags.writeable = False  # always, since Numba compiles anew for arrays that it may write to
     bounds = np.empty(6, np.int64)
     bounds[MOST_BYTES] = min(limits.text_length, _MOST)
     bounds[MOST_LEXEMES] = min(limits.tokens, _MOST)
@@ -148,7 +150,7 @@ def _parse_rest(texts: pa.Array, rows: list[int], limits: Limits) -> tuple[_Rest
 
 
 def _join(data: NDArray[np.uint8], parts: list[_Rows], rest: _Rest) -> Flat:
-    view = memoryview(data)
+    view = data.data
     names: dict[str, int] = {}
     strings: dict[str, int] = {}
     name_ids = [_ids(names, _decoded(view, _tagged(part, NAME_TAG))) for part in parts]
@@ -197,7 +199,8 @@ def _join(data: NDArray[np.uint8], parts: list[_Rows], rest: _Rest) -> Flat:
 
 
 def _tagged(part: _Rows, tag: int) -> NDArray[np.int64]:
-    return part.entries[part.entries[:, 3] == tag]
+    found: NDArray[np.int64] = part.entries[part.entries[:, 3] == tag]
+    return found
 
 
 def _decoded(view: memoryview, entries: NDArray[np.int64]) -> list[str]:
@@ -243,13 +246,19 @@ def _settle(
     of_pattern = leaves["operator"] == PATTERN
     if len(patterns):
         leaves[of_pattern] = patterns[leaves["text"][of_pattern]]
-    for leaf in (leaves["kind"] == LONG_NUMBER).nonzero()[0].tolist():
-        first, size = int(leaves["remainder"][leaf]), int(leaves["text"][leaf])
-        value = float(bytes(view[first : first + abs(size)]))
-        leaves["number"][leaf] = (value if size > 0 else -value) + 0.0  # -0.0 + 0.0 is 0.0
-        leaves["remainder"][leaf] = 0
-        leaves["text"][leaf] = -1
-        leaves["kind"][leaf] = NUMBER
+    long = (leaves["kind"] == LONG_NUMBER).nonzero()[0]
+    if len(long):
+        spans = zip(leaves["remainder"][long].tolist(), leaves["text"][long].tolist(), strict=True)
+        leaves["number"][long] = [_converted(view, first, size) for first, size in spans]
+        leaves["remainder"][long] = 0
+        leaves["text"][long] = -1
+        leaves["kind"][long] = NUMBER
+
+
+def _converted(view: memoryview, first: int, size: int) -> float:
+    """A number that one rounding can't give; a negative size is that of a negative number."""
+    value = float(bytes(view[first : first + abs(size)]))
+    return value if size > 0 else 0.0 - value
 
 
 def _is_identity(ids: Ids) -> bool:

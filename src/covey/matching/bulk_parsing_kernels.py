@@ -4,9 +4,9 @@ They read the part of the language in which nearly all subscriptions are written
 anything else turns up: a row that is given up leaves no trace and is parsed by `covey.language`. So there are no
 error messages here, and no rule needs to be known twice where it is rare. Three layers, each a row at a time:
 
-    _lex       bytes to lexemes, in scratch arrays (`Lexemes`); numbers are converted here
-    _parse     lexemes to postfix tokens and leaves, appended to the output (`Output`)
-    read_rows  all rows; output and tables are grown between rows, so that nothing below has to check for room
+    _lex       bytes to lexemes (records of _LEXEME, in a scratch array); numbers are converted here
+    _parse     lexemes to postfix tokens and leaves (records of LEAF), appended to the output
+    read_rows  all rows; the output and the hash table grow between rows, so that nothing below checks for room
 
 An expression needs two explicit stacks, since Numba can't cache recursive functions. `pending` holds what is open: a
 parenthesis, NOT, AND, OR. `operands` describes each finished operand by (root, start, end of its first member), where
@@ -129,7 +129,6 @@ _QUERY_WORDS = tuple(
 )
 """Names that the parser refuses before a comma."""
 
-
 _LEXEME = np.dtype(
     [("kind", np.int64), ("first", np.int64), ("last", np.int64), ("number", np.float64), ("remainder", np.int64)]
 )
@@ -155,7 +154,6 @@ LONG_NUMBER = 5
 """A kind of constants besides those of `Flat`."""
 
 NAME_TAG, STRING_TAG = 0, 1
-
 
 # Columns of `bounds`, the limits that a row is read under; a row above one of them is given up.
 MOST_BYTES, MOST_LEXEMES, MOST_DEPTH, MOST_VALUES, LONGEST_PATTERN, MOST_TOKENS = range(6)

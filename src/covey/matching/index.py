@@ -39,6 +39,7 @@ from covey.filters.semantics import check_semantics
 from covey.filters.values import Scalar
 from covey.language import parse
 from covey.limits import DEFAULT_LIMITS, Limits
+from covey.matching.bulk import BadSubscription, check_id, compile_rows
 from covey.matching.explain import Explanation, explain
 from covey.matching.lowering import Lowering
 from covey.matching.matches import Matches, Part
@@ -52,19 +53,12 @@ _HEAD = 64
 _TIER = 4
 _BACKGROUND = 50_000
 """Merges of more subscriptions than this run in the background."""
-_CHUNK = 32_768
-"""Events matched at once: more are sorted better, fewer need less memory for their matches."""
+_CHUNK = 131_072
+"""Events matched at once: the more, the more of them meet an entry while it is in the cache."""
+_CHUNK_CODES = 1 << 24
 _CHUNK_MATCHES = 8_000_000
+"""Bounds on what a chunk may need: codes of all attributes, and matches."""
 _TRIAL = 512
-
-
-@dataclass(frozen=True, slots=True)
-class BadSubscription:
-    """A row of `add_many` that could not be added."""
-
-    row: int
-    id: str
-    error: CoveyError
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +243,6 @@ class Index:
             return AddReport(0 if segment is None else len(segment), errors)
 
     def _compiled(self, rows: list[tuple[str, str | Filter]]) -> tuple[Segment | None, list[BadSubscription]]:
-        from covey.matching.bulk import compile_rows
-
         return compile_rows(
             rows, semantics=self._semantics, schema=self._schema, defaults=self._defaults, limits=self._limits,
             order=self._order, statistics=self._statistics,
@@ -561,12 +553,6 @@ class Index:
         return index
 
 
-def check_id(id: object) -> None:
-    """Ids are strings that aren't empty."""
-    if not isinstance(id, str) or not id:
-        raise CoveyError(f"a subscription's id is a string that is not empty, not {id!r}")
-
-
 def as_filter(given: object, limits: Limits) -> Filter:
     """A filter from text or as it is."""
     if isinstance(given, Filter):
@@ -604,7 +590,7 @@ def _match_segment(number: int, sealed: _Sealed, batch: Columns, workers: int) -
         return [chunk(0, batch.length)] if batch.length else []
     trial = chunk(0, _TRIAL)
     rate = len(trial.ordinals) / _TRIAL
-    size = int(min(_CHUNK, max(_TRIAL, _CHUNK_MATCHES / max(rate, 1.0))))
+    size = int(min(_CHUNK, max(_TRIAL, min(_CHUNK_MATCHES / max(rate, 1.0), _CHUNK_CODES / segment.encoder.rows))))
     remaining = batch.length - _TRIAL
     pieces = -(-remaining // size)
     if workers > 1:

@@ -258,9 +258,6 @@ def match_table(table, count, codes, sizes, deleted, pairs, used, keys, pivot, l
                 at += 1
             if pivots[at] > high:
                 continue
-            subscription = np.int64(entry_subscription[entry])
-            if deleted[subscription >> 3] >> (subscription & 7) & 1:
-                continue
             length, start = np.int64(entry_nodes[entry]), np.int64(entry_start[entry]) - 2
             position = at
             while position < end and pivots[position] <= high:
@@ -268,7 +265,19 @@ def match_table(table, count, codes, sizes, deleted, pairs, used, keys, pivot, l
                 active = everything if left >= 64 else (np.uint64(1) << np.uint64(left)) - np.uint64(1)
                 if pivots[position + min(left, 64) - 1] > high:
                     active &= range_word(pivots, position, low, np.uint32(high - low))
-                if length:
+                if length == 1:
+                    packed = nodes[start + 2, 0]
+                    kind = packed & 0xFF
+                    a, b = nodes[start + 2, 1], nodes[start + 2, 2]
+                    where = row_start[packed >> 8] + position
+                    if kind <= 1:
+                        word = range_word(rows, where, a, np.uint32(b - a))
+                    else:
+                        word = _pattern_word(kind, a, rows, where, pattern_start, pattern_truth)
+                    if (kind == 1) != (nodes[start + 2, 3] >> 16 != 1):
+                        word = ~word
+                    active &= word
+                elif length:
                     for k in range(length + 1):
                         reach[k] = np.uint64(0)
                     reach[length + 1] = active
@@ -292,6 +301,9 @@ def match_table(table, count, codes, sizes, deleted, pairs, used, keys, pivot, l
                         node -= 1
                     active = reach[1]
                 if active:
+                    subscription = np.int64(entry_subscription[entry])
+                    if deleted[subscription >> 3] >> (subscription & 7) & 1:
+                        break
                     pairs = _room(pairs, used, 64)
                     while active:
                         bit = lowest_bit(active)

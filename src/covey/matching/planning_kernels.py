@@ -23,6 +23,8 @@ SWEEP, POINT, IN, SPAN, COMPOSITE, HIT = range(6)
 _NOT_INDEXABLE = 4.0
 _SWEEP_COST = 0.6
 """A unit that more than this share of the events would reach anyway is swept."""
+_PIVOT_COST = 0.05
+"""What an entry costs that its pivot interval rules out, as a share of one that is evaluated."""
 _MOST_KEYS = 64
 """Keys that one unit may be filed under."""
 _COMPOSITE_ATTRIBUTES = 4
@@ -172,6 +174,16 @@ def choose_accesses(
             if swept:
                 break
             best, member, sort = _NOT_INDEXABLE, -1, SWEEP
+            # A key can be narrowed by a range as pivot; a range that is the access itself has no second one.
+            narrow, narrowest, second = -1, 1.0, 1.0
+            for k in range(unit_start[unit], unit_end[unit]):
+                kid = kids[k]
+                if kid >= 0 and atoms[kid, 1] == RANGE:
+                    c = atom_chance(atoms, kid, weights, offsets)
+                    if c < narrowest:
+                        narrow, narrowest, second = k, c, narrowest
+                    else:
+                        second = min(second, c)
             for k in range(unit_start[unit], unit_end[unit]):
                 kid = kids[k]
                 if kid >= 0:
@@ -182,6 +194,8 @@ def choose_accesses(
                 else:
                     c = cost[-kid - 1]
                     kind = IN if is_set[-kid - 1] else HIT
+                if kind == POINT or kind == IN:
+                    c *= _PIVOT_COST + (1.0 - _PIVOT_COST) * (second if k == narrow else narrowest)
                 if c < best:
                     best, member, sort = c, k, kind
             if signature[unit] != 0 and composite[unit]:
@@ -424,3 +438,23 @@ def mark_uses(table, start, end, rows, marks):
     for entry in range(len(table)):
         for node in range(start[entry], end[entry]):
             marks[table[entry], rows[node]] = 1
+
+
+@njit(cache=True, nogil=True)
+def relocate(order, start, end, nodes):
+    """Diagrams in the order of the entries that use them, so that working through entries reads nodes in a row."""
+    moved = np.full(len(nodes) + 1, -1, np.int64)
+    out = np.empty_like(nodes)
+    new_start = np.empty(len(order), np.int64)
+    used = 0
+    for i in range(len(order)):
+        first, last = start[order[i]], end[order[i]]
+        if first == last:
+            new_start[i] = 0
+            continue
+        if moved[first] < 0:
+            moved[first] = used
+            out[used : used + last - first] = nodes[first:last]
+            used += last - first
+        new_start[i] = moved[first]
+    return new_start, out[:used]

@@ -28,6 +28,7 @@ from covey.matching.planning_kernels import (
     group_costs,
     lay_out,
     mark_uses,
+    relocate,
     pivot_votes,
     signatures,
 )
@@ -172,10 +173,6 @@ def build_tables(
             units, unit_start, unit_end, kids, group_type, group_start, group_end, atoms, weights.cumulative,
             weights.offsets, cost, chance, is_set, signature, composite, -1.0,
         )  # fmt: skip
-    # Swept diagrams first, so that their nodes are the first ones.
-    swept_first = np.argsort(access_sort != SWEEP, kind="stable")
-    access_unit, access_sort = access_unit[swept_first], access_sort[swept_first]
-    access_atom, access_member = access_atom[swept_first], access_member[swept_first]
 
     # A table is known by (sort of access, key attribute or signature).
     is_composite, is_point = access_sort == COMPOSITE, access_sort == POINT
@@ -303,9 +300,12 @@ def _assemble(
     nodes: NDArray[np.int32], subscription: NDArray[np.int32], sizes: NDArray[np.int32],
     pattern_row: NDArray[np.int32],
 ) -> Tables:  # fmt: skip
-    swept = int(end[table == 0].max(initial=0)) if len(distinct) and distinct[0, 0] == SWEEP else 0
     order = np.lexsort((subscription, low, key, table))
     table, key = table[order], key[order]
+    length = (end - start)[order]
+    start, nodes = relocate(order, start, end, nodes)
+    end = start + length
+    swept = int(end[table == 0].max(initial=0)) if len(distinct) and distinct[0, 0] == SWEEP else 0
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = (table[1:] != table[:-1]) | (key[1:] != key[:-1])
     heads = np.flatnonzero(fresh)
@@ -337,7 +337,7 @@ def _assemble(
     rows[patterned] = pattern_row[nodes[patterned, 2]]
     packed = _packed(nodes, rows)
     sweep_atoms, sweep_node_atom = _distinct_rows(packed[:swept, :3])
-    use_start, uses = _uses(table, start[order], end[order], rows, len(distinct))
+    use_start, uses = _uses(table, start, end, rows, len(distinct))
     return Tables(
         keys=keys,
         pivot=pivot,
@@ -351,8 +351,8 @@ def _assemble(
         entry_subscription=subscription[order].astype(np.int32),
         entry_low=low[order],
         entry_high=high[order],
-        entry_start=start[order].astype(np.int32),
-        entry_nodes=(end - start)[order].astype(np.uint16),
+        entry_start=start.astype(np.int32),
+        entry_nodes=length.astype(np.uint16),
         nodes=packed,
         sweep_atoms=sweep_atoms,
         sweep_node_atom=sweep_node_atom.astype(np.int32),
