@@ -68,7 +68,7 @@ def compile_rows(
         try:
             segment = segment_of(
                 flat if len(keep) == flat.count else _selected(flat, keep),
-                pa.array([rows[row][0] for row in keep] if len(keep) < len(rows) else [row[0] for row in rows], pa.large_string()),
+                pa.array([rows[row][0] for row in keep], pa.large_string()),
                 column if len(keep) == len(column) else column.take(pa.array(keep)),
                 semantics=semantics,
                 defaults=defaults,

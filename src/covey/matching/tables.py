@@ -28,8 +28,8 @@ from covey.matching.planning_kernels import (
     group_costs,
     lay_out,
     mark_uses,
-    relocate,
     pivot_votes,
+    relocate,
     signatures,
 )
 
