@@ -156,6 +156,7 @@ def check(workload: Workload, sample: int = 100, first: int = 500) -> int:
         sql = workload.subscriptions[i][1]
         row = connection.execute(f"SELECT count(*) FROM events WHERE {sql}").fetchone()
         here = oracle.matches(workload.trees[i]).bit_count()
-        assert row is not None and row[0] == here, f"{workload.name}: {here} here, {row} by DuckDB for {sql}"
+        assert row is not None
+        assert row[0] == here, f"{workload.name}: {here} here, {row} by DuckDB for {sql}"
         total += here
     return total

@@ -17,6 +17,7 @@ from covey.filters.patterns import like_tokens, regular_expression
 from covey.filters.values import Kind, Scalar, kind_of, normalise
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "<=>"]
+LARGEST_INTEGER = 10**300
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=", "<=>")
 
 
@@ -25,6 +26,9 @@ class Predicate(Filter):
     """A test on one attribute, named by its dotted path."""
 
     attribute: str
+
+    def __post_init__(self) -> None:
+        check_name(self.attribute)
 
     def _named(self) -> tuple[str, ...]:
         return (self.attribute,)
@@ -43,6 +47,7 @@ class Compare(Predicate):
     value: Scalar | None
 
     def __post_init__(self) -> None:
+        check_name(self.attribute)
         if self.operator not in OPERATORS:
             raise FilterError(f"{self.operator!r} is not an operator; use one of {' '.join(OPERATORS)}")
         object.__setattr__(self, "value", constant(self.attribute, self.value))
@@ -66,6 +71,7 @@ class Between(Predicate):
     high: Scalar | None
 
     def __post_init__(self) -> None:
+        check_name(self.attribute)
         object.__setattr__(self, "low", constant(self.attribute, self.low))
         object.__setattr__(self, "high", constant(self.attribute, self.high))
         one_kind(self.attribute, (self.low, self.high), "the two ends of BETWEEN")
@@ -87,6 +93,7 @@ class In(Predicate):
     values: tuple[Scalar | None, ...]
 
     def __post_init__(self) -> None:
+        check_name(self.attribute)
         values = tuple(constant(self.attribute, value) for value in self.values)
         if not values:
             raise FilterError(f"IN on {self.attribute!r} has no values; write at least one")
@@ -111,6 +118,9 @@ class Like(Predicate):
     escape: str = "\\"
 
     def __post_init__(self) -> None:
+        check_name(self.attribute)
+        check_text(self.attribute, self.pattern)
+        check_text(self.attribute, self.escape)
         like_tokens(self.pattern, self.escape)
 
 
@@ -121,6 +131,8 @@ class RLike(Predicate):
     pattern: str
 
     def __post_init__(self) -> None:
+        check_name(self.attribute)
+        check_text(self.attribute, self.pattern)
         regular_expression(self.pattern)
 
 
@@ -130,12 +142,20 @@ class StartsWith(Predicate):
 
     text: str
 
+    def __post_init__(self) -> None:
+        check_name(self.attribute)
+        check_text(self.attribute, self.text)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EndsWith(Predicate):
     """The attribute's value ends with the text."""
 
     text: str
+
+    def __post_init__(self) -> None:
+        check_name(self.attribute)
+        check_text(self.attribute, self.text)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,12 +164,20 @@ class Contains(Predicate):
 
     text: str
 
+    def __post_init__(self) -> None:
+        check_name(self.attribute)
+        check_text(self.attribute, self.text)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SubstringOf(Predicate):
     """The attribute's value is contained in the text: it is a substring of it."""
 
     text: str
+
+    def __post_init__(self) -> None:
+        check_name(self.attribute)
+        check_text(self.attribute, self.text)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -159,6 +187,7 @@ class ArrayContains(Predicate):
     value: Scalar | None
 
     def __post_init__(self) -> None:
+        check_name(self.attribute)
         object.__setattr__(self, "value", constant(self.attribute, self.value))
 
     def __eq__(self, other: object) -> bool:
@@ -171,12 +200,33 @@ class ArrayContains(Predicate):
         return (self.attribute, identity(self.value))
 
 
+def check_name(attribute: object) -> None:
+    """Attributes are named by text."""
+    if not isinstance(attribute, str):
+        raise FilterTypeError(f"an attribute's name is a string, not {attribute!r}")
+    check_text(attribute, attribute)
+
+
+def check_text(attribute: str, text: object) -> None:
+    """Text that can be written as UTF-8, which lone surrogates can't."""
+    if not isinstance(text, str):
+        raise FilterTypeError(f"{attribute!r} is compared with {text!r} as text; use a string")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise FilterError(f"{text!r} is not text: {error.reason} at {error.start}") from None
+
+
 def constant(attribute: str, value: Any) -> Scalar | None:
     """A constant as filters hold it, or an error that names the attribute."""
     try:
         normal = normalise(value)
-    except TypeError as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise FilterTypeError(f"{attribute!r} is compared with what can't be a constant: {error}") from None
+    if isinstance(normal, int) and abs(normal) > LARGEST_INTEGER:
+        raise FilterTypeError(f"{attribute!r} is compared with an integer of more than 300 digits; use infinity")
+    if isinstance(normal, str):
+        check_text(attribute, normal)
     if isinstance(normal, tuple):
         raise FilterTypeError(f"{attribute!r} is compared with a list; use array_contains or IN")
     return normal

@@ -55,8 +55,8 @@ def normalise(value: Any) -> Value | None:
             return float(value)
         case datetime():
             if value.tzinfo is None:
-                return value.replace(tzinfo=UTC)
-            return value.astimezone(UTC)
+                return value.replace(tzinfo=UTC, fold=0)
+            return value.astimezone(UTC).replace(fold=0)
         case date():
             return datetime(value.year, value.month, value.day, tzinfo=UTC)
         case Decimal():

@@ -56,6 +56,9 @@ _OPERATORS = {"=": EQ, "<": LT, "<=": LE, ">": GT, ">=": GE, "<=>": NULL_SAFE_EQ
 NUMBER, TIMESTAMP, BOOLEAN, STRING, LIST = range(5)
 KINDS = 5
 
+_LARGEST_REMAINDER = 2**63 - 1
+"""Integers beyond some 2^115 that round to the same double aren't told apart any further than this."""
+
 
 @dataclass(frozen=True, slots=True)
 class Flat:
@@ -94,7 +97,7 @@ def number_pair(value: bool | int | float | datetime) -> tuple[float, int]:
         return (math.inf, -1) if value > 0 else (-math.inf, 1)
     if math.isinf(nearest):
         return (math.inf, -1) if value > 0 else (-math.inf, 1)
-    return (nearest, value - int(nearest))
+    return (nearest, max(-_LARGEST_REMAINDER, min(_LARGEST_REMAINDER, value - int(nearest))))
 
 
 class Lowering:

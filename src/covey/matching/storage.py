@@ -36,6 +36,8 @@ from covey.matching.segment import Segment
 from covey.matching.tables import Tables
 
 MAGIC = b"COVEYIX\x01"
+LAYOUT = 1
+"""To be raised with every change of the arrays."""
 _HEADER = struct.Struct("<8sQII")
 _ALIGNMENT = 64
 _SPACE_ARRAYS = ("base", "size", "starts", "numbers", "remainders", "ordered_texts")
@@ -59,7 +61,9 @@ def write_index(
         described.append(
             {"names": segment.names, "patterns": [to_json(pattern) for pattern in segment.patterns], "arrays": entries}
         )
-    manifest = json.dumps({**header, "segments": described, "length": offset}, separators=(",", ":")).encode()
+    manifest = json.dumps(
+        {**header, "layout": LAYOUT, "segments": described, "length": offset}, separators=(",", ":")
+    ).encode()
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:
@@ -72,6 +76,9 @@ def write_index(
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise IndexFileError(f"{path}: {error.strerror or error}") from None
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -114,6 +121,8 @@ def read_index(
         raise IndexFileError(
             f"{path}: cut off ({size:,} bytes of {body + manifest['length']:,}); build the index again"
         )
+    if manifest.get("layout") != LAYOUT:
+        raise IndexFileError(f"{path}: written by a version of covey with another layout; build the index again")
     segments = []
     for described in manifest["segments"]:
         arrays = {}

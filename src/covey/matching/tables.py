@@ -187,7 +187,8 @@ def build_tables(
     ranks, group_rank = _ranks(order, seed, flat, atoms, chance, weights)
     low, high, start, end, nodes, over = lay_out(
         access_unit, access_sort, access_atom, access_member, pivot[table] if len(table) else table.astype(np.int32),
-        units, unit_start, unit_end, kids, group_type, group_start, group_end, atoms, ranks, group_rank, signature, node_limit,
+        units, unit_start, unit_end, kids, group_type, group_start, group_end, atoms, ranks, group_rank, signature,
+        node_limit,
     )  # fmt: skip
     failed[units[access_unit[over == 1]]] = 1
 
