@@ -14,6 +14,7 @@ from tests.strategies import events, filters
 import covey
 from covey.filters import SEMANTICS, Semantics, matches
 from covey.filters.values import Scalar
+from covey.matching import bulk as bulk_module
 
 ROUNDS = int(os.environ.get("COVEY_FUZZ_ROUNDS", "8"))
 EXAMPLES = int(os.environ.get("COVEY_FUZZ_EXAMPLES", "60"))
@@ -103,3 +104,18 @@ def test_many_events_alike_take_the_grouped_way(semantics: Semantics) -> None:
         for _ in range(700)
     ]
     check(conditions, batch, semantics)
+
+
+def test_bulk_and_general_parsing_compile_to_the_same_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large loads take the parsing kernel; here small ones do as well."""
+    rng = random.Random(77)
+    conditions = [filter_of(rng) for _ in range(300)]
+    batch = [event_of(rng) for _ in range(40)]
+    rows = [(f"s{number}", str(one)) for number, one in enumerate(conditions)]
+    general, bulk = covey.Index(), covey.Index()
+    general.add_many(rows)
+    monkeypatch.setattr(bulk_module, "_BULK", 0)
+    bulk.add_many(rows)
+    assert bulk.match_batch(batch).to_pylist() == general.match_batch(batch).to_pylist()
+    bad = [("a", "x = 1"), ("b", "x = "), ("c", "y IN (1, 'a')"), ("d", "z > 2")]
+    assert [one.id for one in covey.Index().add_many(bad, on_error="collect").errors] == ["b", "c"]

@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 
 from covey.errors import CoveyError, DuplicateIdError, FilterError
 from covey.events import Schema
-from covey.filters import Filter, Semantics
+from covey.filters import FALSE, Filter, Semantics
 from covey.filters.values import Kind, Scalar
 from covey.language import parse
 from covey.limits import Limits
 from covey.matching.bulk_parsing import parse_bulk
-from covey.matching.lowering import BOOLEAN, IS_NULL, LIST, NUMBER, STRING, TIMESTAMP, Flat
+from covey.matching.lowering import BOOLEAN, IS_NULL, LIST, NUMBER, STRING, TIMESTAMP, Flat, Lowering
 from covey.matching.segment import DiagramLimitError, Segment, segment_of
 from covey.matching.statistics import Statistics
 
+_BULK = 4096
+"""From this many rows on the bulk parser's kernel pays for its compilation, which takes many seconds once."""
 _KINDS = {
     Kind.NUMBER: NUMBER,
     Kind.TIMESTAMP: TIMESTAMP,
@@ -59,7 +61,7 @@ def compile_rows(
     for number, error in _bad_ids(rows):
         errors.setdefault(number, error)
     column = pa.array(texts, pa.large_string())
-    flat, unread = parse_bulk(column, limits)
+    flat, unread = _parsed(column, limits)
     errors.update(unread)
     if schema is not None:
         flat = _checked(flat, texts, schema, limits, errors)
@@ -83,6 +85,20 @@ def compile_rows(
         else:
             return segment, _listed(rows, errors)
     return None, _listed(rows, errors)
+
+
+def _parsed(texts: pa.Array, limits: Limits) -> tuple[Flat, list[tuple[int, CoveyError]]]:
+    if len(texts) >= _BULK:
+        return parse_bulk(texts, limits)
+    lowering = Lowering(limits)
+    errors: list[tuple[int, CoveyError]] = []
+    for row, text in enumerate(texts.to_pylist()):
+        try:
+            lowering.add(parse(text, limits=limits))
+        except CoveyError as error:
+            errors.append((row, error))
+            lowering.add(FALSE)
+    return lowering.finish(), errors
 
 
 def _listed(rows: Sequence[tuple[str, str | Filter]], errors: Mapping[int, CoveyError]) -> list[BadSubscription]:
@@ -153,7 +169,7 @@ def _checked(flat: Flat, texts: list[str], schema: Schema, limits: Limits, error
             changed[row] = str(schema.check(parse(texts[row], limits=limits)))
         except CoveyError as error:
             errors[row] = error
-    return parse_bulk(pa.array(changed, pa.large_string()), limits)[0]
+    return _parsed(pa.array(changed, pa.large_string()), limits)[0]
 
 
 def _suspicious(flat: Flat, schema: Schema) -> NDArray[np.bool_]:

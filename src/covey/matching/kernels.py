@@ -96,10 +96,36 @@ def _decide(start, count, event, codes, nodes, pattern_start, pattern_truth):
 
 
 @njit(cache=True, nogil=True)
+def _sweep_one(codes, deleted, out, last, entry_subscription, entry_start, entry_nodes, nodes, sweep_atoms,
+               sweep_node_atom, pattern_start, pattern_truth):  # fmt: skip
+    """The swept entries for one event: EvalBDD, every atom once and every node bottom up, without a branch."""
+    atoms = np.empty(len(sweep_atoms), np.uint8)
+    for atom in range(len(sweep_atoms)):
+        packed = sweep_atoms[atom, 0]
+        atoms[atom] = _atom(packed & 0xFF, sweep_atoms[atom, 1], sweep_atoms[atom, 2], codes[packed >> 8, 0],
+                            pattern_start, pattern_truth)  # fmt: skip
+    values = np.empty(65_540, np.uint8)
+    values[0], values[1] = 0, 1
+    found = 0
+    for entry in range(last):
+        start, length = np.int64(entry_start[entry]), np.int64(entry_nodes[entry])
+        for k in range(length):
+            targets = nodes[start + k, 3]
+            shift = np.int32(atoms[sweep_node_atom[start + k]]) << np.int32(4)
+            values[k + 2] = values[(targets >> shift) & 0xFFFF]
+        subscription = entry_subscription[entry]
+        if values[length + 1] and not deleted[subscription >> 3] >> (subscription & 7) & 1:
+            if found < len(out):
+                out[found] = subscription
+            found += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
 def match_one(codes, kinds, numbers, firsts, lasts, base, constants, remainders, sizes, deleted, out, keys, pivot,
               lookup_start, slot_start, lookup, slot_key, slot_partition, table_partition, partition_entry,
-              entry_subscription, entry_low, entry_high, entry_start, entry_nodes, nodes, pattern_start,
-              pattern_truth):  # fmt: skip
+              entry_subscription, entry_low, entry_high, entry_start, entry_nodes, nodes, sweep_atoms,
+              sweep_node_atom, pattern_start, pattern_truth):  # fmt: skip
     """All subscriptions that one event (column 0 of codes) matches, ascending and distinct. Numbers are searched for
     first. Gives how many there are before repetitions are taken out, and after; `out` is filled as far as it goes."""
     for attribute in range(len(kinds)):
@@ -119,6 +145,10 @@ def match_one(codes, kinds, numbers, firsts, lasts, base, constants, remainders,
         if partition < 0:
             continue
         first, last = partition_entry[partition], partition_entry[partition + 1]
+        if table == 0 and keys[0, 0] < 0 and pivot[0] < 0:
+            found = _sweep_one(codes, deleted, out, last, entry_subscription, entry_start, entry_nodes, nodes,
+                               sweep_atoms, sweep_node_atom, pattern_start, pattern_truth)  # fmt: skip
+            continue
         code = 0
         if pivot[table] >= 0:
             code = codes[pivot[table], 0]
@@ -146,7 +176,10 @@ def match_one(codes, kinds, numbers, firsts, lasts, base, constants, remainders,
             found += 1
     if found > len(out):
         return found, 0
-    out[:found].sort()
+    for i in range(1, found):
+        if out[i] < out[i - 1]:
+            out[:found].sort()
+            break
     distinct = 0
     for i in range(found):
         if i == 0 or out[i] != out[i - 1]:

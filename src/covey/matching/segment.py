@@ -99,7 +99,8 @@ class Segment:
             found, distinct = match_one(
                 one.code_view, one.kind_view, one.number_view, encoder.firsts, encoder.lasts, spaces.base,
                 spaces.numbers, spaces.remainders, spaces.size, self.none_deleted if deleted is None else deleted,
-                one.out, *self._kernel_arrays, one.pattern_start, one.pattern_truth,
+                one.out, *self._kernel_arrays, self.tables.sweep_atoms, self.tables.sweep_node_atom,
+                one.pattern_start, one.pattern_truth,
             )  # fmt: skip
             if found <= len(one.out):
                 ordinals: list[int] = one.out[:distinct].tolist()
