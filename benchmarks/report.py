@@ -31,7 +31,8 @@ NOTES = """\
   shares no code with covey and is itself checked against DuckDB. An engine with another total is printed as WRONG.
 - Engines run one after the other. *events/s* is on two threads, or two processes for Python, best of at least three
   where the time limit allows. *One event* is one call on one thread.
-- covey's batch is one call with an Arrow table. Its kernels are compiled before the clock starts, as the peers' are.
+- covey's batch is one call with an Arrow table of up to 524,288 events (fewer where matches abound: 2,048 of `paper`);
+  its total is checked on the first of them, the same ones that the peers match. Its kernels are compiled before the clock starts, as the peers' are.
   *Build* includes the first match, so that nothing is put off.
 - *Bytes each* is the saved file for covey, and growth of resident memory while loading for the peers, which have no
   file. *Open* is opening that file.
@@ -43,7 +44,12 @@ NOTES = """\
   `eq` only. It takes events as JSON text: reading them is part of its times.
 - `event_ruler` and `lucene_monitor` say below each table how they were called and what they cannot express.
 - `hypermatch` has a place among the peers but no program: its Go module could not be downloaded.
-- A peer is tried at a size only when it loaded the size before within its limits and with the right total.
+- How cost grows: with candidates and matches. On `conj-narrow` and `eq` an event has ten times the candidates, and on
+  `eq` ten times the matches, when subscriptions grow tenfold; what an event costs besides hardly changes. `range` has no
+  key: a tenth of all subscriptions are candidates of every event, so its cost is linear in their number, 64 events at a
+  time. `paper` can't be partitioned at all: half of it matches, every diagram is evaluated for every event, 512 at a
+  time, and writing the matches out is most of the work.
+- Peers were run with up to 100,000 subscriptions. A peer is tried at a size only when it loaded the size before within its limits and with the right total.
 """
 
 
@@ -64,7 +70,8 @@ def render(results: dict[str, Any], page: Path) -> None:
 
 def _head(results: dict[str, Any]) -> str:
     facts = ", ".join(f"{name} {value}" for name, value in results["machine"].items())
-    return f"# Benchmarks\n\nMade by `{results['command']}` on: {facts}.\n"
+    commands = ", then ".join(f"`{command}`" for command in results["commands"])
+    return f"# Benchmarks\n\nMade by {commands} on: {facts}.\n"
 
 
 def _section(workload: str, runs: list[dict[str, Any]]) -> str:
@@ -108,7 +115,7 @@ def _cells(run: dict[str, Any], result: Result) -> list[str]:
         figure(result["events_per_second"]) + partial,
         figure(result["p50_us"]),
         figure(result["p99_us"]),
-        figure(result["matches"] / result["seconds"]),
+        figure(result.get("matches_per_second", result["matches"] / result["seconds"])),
         *_ratios(run, result),
     ]
 

@@ -51,14 +51,15 @@ def generate(name: str, n_subscriptions: int, n_events: int, seed: int = 1) -> W
     return Workload(name, subscriptions, trees, events)
 
 
-def write(workload: Workload, directory: Path) -> None:
-    """Files for the engines: subscriptions.jsonl, events.jsonl (nulls left out), events.arrow and schema.json."""
+def write(workload: Workload, directory: Path, checked: int) -> None:
+    """Files for the engines: subscriptions.jsonl, events.jsonl (the first `checked` events, nulls left out),
+    events.arrow (all of them) and schema.json."""
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "subscriptions.jsonl").open("w") as out:
         for (identifier, sql), tree in zip(workload.subscriptions, workload.trees, strict=True):
             out.write(json.dumps({"id": identifier, "filter": sql, "tree": tree}, separators=(",", ":")) + "\n")
     with (directory / "events.jsonl").open("w") as out:
-        for event in dictionaries(workload.events):
+        for event in dictionaries(workload.events.slice(0, checked)):
             out.write(json.dumps(event, separators=(",", ":")) + "\n")
     with pa.ipc.new_file(str(directory / "events.arrow"), workload.events.schema) as arrow:
         arrow.write_table(workload.events)
