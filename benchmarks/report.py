@@ -32,7 +32,8 @@ NOTES = """\
 - Engines run one after the other. *events/s* is on two threads, or two processes for Python, best of at least three
   where the time limit allows. *One event* is one call on one thread.
 - covey's batch is one call with an Arrow table of up to 524,288 events (fewer where matches abound: 2,048 of `paper`);
-  its total is checked on the first of them, the same ones that the peers match. Its kernels are compiled before the clock starts, as the peers' are.
+  its total is checked on the first of them, the same ones that the peers match. Its kernels are compiled before the
+  clock starts, as the peers' are.
   *Build* includes the first match, so that nothing is put off.
 - *Bytes each* is the saved file for covey, and growth of resident memory while loading for the peers, which have no
   file. *Open* is opening that file.
@@ -45,11 +46,12 @@ NOTES = """\
 - `event_ruler` and `lucene_monitor` say below each table how they were called and what they cannot express.
 - `hypermatch` has a place among the peers but no program: its Go module could not be downloaded.
 - How cost grows: with candidates and matches. On `conj-narrow` and `eq` an event has ten times the candidates, and on
-  `eq` ten times the matches, when subscriptions grow tenfold; what an event costs besides hardly changes. `range` has no
-  key: a tenth of all subscriptions are candidates of every event, so its cost is linear in their number, 64 events at a
-  time. `paper` can't be partitioned at all: half of it matches, every diagram is evaluated for every event, 512 at a
-  time, and writing the matches out is most of the work.
-- Peers were run with up to 100,000 subscriptions. A peer is tried at a size only when it loaded the size before within its limits and with the right total.
+  `eq` ten times the matches, when subscriptions grow tenfold; what an event costs besides hardly changes. `range` has
+  no key: a tenth of all subscriptions are candidates of every event, so its cost is linear in their number, 64 events
+  at a time. `paper` can't be partitioned at all: half of it matches, every diagram is evaluated for every event, 512 at
+  a time, and writing the matches out is most of the work.
+- Peers were run with up to 100,000 subscriptions. A peer is tried at a size only when it loaded the size before within
+  its limits and with the right total.
 """
 
 

@@ -64,7 +64,7 @@ def _compile_kernels(stocks: Market, seed: int, console: Console) -> None:
     notice.start()
     try:
         index = Index()
-        index.add_many(wishes(stocks, 500, seed))
+        index.add_many(wishes(stocks, 6_000, seed))  # enough for the bulk parser
         index.match_batch(quotes(stocks, 2_000, seed))
     finally:
         notice.cancel()
