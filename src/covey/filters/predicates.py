@@ -17,7 +17,7 @@ from covey.filters.patterns import like_tokens, regular_expression
 from covey.filters.values import Kind, Scalar, kind_of, normalise
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "<=>"]
-LARGEST_INTEGER = 10**300
+LARGEST_INTEGER = 10**400
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=", "<=>")
 
 
@@ -224,7 +224,7 @@ def constant(attribute: str, value: Any) -> Scalar | None:
     except (TypeError, ValueError, OverflowError) as error:
         raise FilterTypeError(f"{attribute!r} is compared with what can't be a constant: {error}") from None
     if isinstance(normal, int) and abs(normal) > LARGEST_INTEGER:
-        raise FilterTypeError(f"{attribute!r} is compared with an integer of more than 300 digits; use infinity")
+        raise FilterTypeError(f"{attribute!r} is compared with an integer of more than 400 digits; use infinity")
     if isinstance(normal, str):
         check_text(attribute, normal)
     if isinstance(normal, tuple):
