@@ -15,6 +15,7 @@ import covey
 from covey.filters import SEMANTICS, Semantics, matches
 from covey.filters.values import Scalar
 from covey.matching import bulk as bulk_module
+from covey.matching import tables as tables_module
 
 ROUNDS = int(os.environ.get("COVEY_FUZZ_ROUNDS", "8"))
 EXAMPLES = int(os.environ.get("COVEY_FUZZ_EXAMPLES", "60"))
@@ -119,3 +120,27 @@ def test_bulk_and_general_parsing_compile_to_the_same_answers(monkeypatch: pytes
     assert bulk.match_batch(batch).to_pylist() == general.match_batch(batch).to_pylist()
     bad = [("a", "x = 1"), ("b", "x = "), ("c", "y IN (1, 'a')"), ("d", "z > 2")]
     assert [one.id for one in covey.Index().add_many(bad, on_error="collect").errors] == ["b", "c"]
+
+
+PLANS = {
+    "composite keys": {"_COMPOSITE_UNITS": 1, "_COMPOSITE_CANDIDATES": 0.0},
+    "sweep everything": {"_SHARED_ATOMS": 0, "_SWEPT_CHANCE": -1.0},
+    "sweep what is likely": {"_SHARED_ATOMS": 0, "_SWEPT_CHANCE": 0.05, "_SWEEP_ALL": 2.0},
+    "sweep only what has no key": {"_SHARED_ATOMS": 10**9},
+}
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+@pytest.mark.parametrize("plan", PLANS)
+def test_no_plan_changes_an_answer(plan: str, semantics: Semantics, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in PLANS[plan].items():
+        monkeypatch.setattr(tables_module, name, value)
+    rng = random.Random(f"{plan} {semantics}")
+    conditions = [filter_of(rng) for _ in range(40)]
+    for _ in range(60):  # several equalities on several attributes
+        equalities = [f"{name} = {rng.randint(0, 2)}" for name in rng.sample(["i", "j", "d", "r.x"], rng.randint(2, 4))]
+        rest = [f"d < {rng.randint(0, 5)}", f"NOT s = '{rng.choice('ab')}'", f"j >= {rng.randint(0, 3)}"]
+        conditions.append(covey.parse(" AND ".join([*equalities, *rng.sample(rest, rng.randint(0, 2))])))
+    batch = [event_of(rng) for _ in range(60)]
+    batch += [{"i": rng.randint(0, 2), "j": rng.randint(0, 2), "d": rng.randint(0, 2), "s": "a"} for _ in range(200)]
+    check(conditions, batch, semantics)
