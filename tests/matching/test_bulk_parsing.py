@@ -18,8 +18,8 @@ from covey.filters.printing import KEYWORDS
 from covey.language import parse
 from covey.limits import DEFAULT_LIMITS, Limits
 from covey.matching import bulk_parsing
+from covey.matching.bulk_lexing_kernels import WORDS
 from covey.matching.bulk_parsing import parse_bulk
-from covey.matching.bulk_parsing_kernels import WORDS
 from covey.matching.lowering import PATTERN, STRING, Flat, Lowering
 
 

@@ -5,9 +5,11 @@ how filters relate. Filters are lowered to arrays (`lowering`, `coding`), compil
 (`compile_kernels`, `planning_kernels`, `tables`), and events are encoded (`encoding`) and matched (`kernels`).
 """
 
+from covey.matching.bulk import BadSubscription
 from covey.matching.explain import Explanation, explain
-from covey.matching.index import AddManyError, AddReport, BadSubscription, Index, IndexStats
+from covey.matching.index import Index
 from covey.matching.matches import Matches
+from covey.matching.reports import AddManyError, AddReport, IndexStats
 from covey.matching.statistics import Statistics
 
 __all__ = [

@@ -35,6 +35,7 @@ from covey.filters import (
 )
 from covey.language import parse
 from covey.limits import DEFAULT_LIMITS, Limits
+from covey.matching.bulk_interning_kernels import NAME_TAG, STRING_TAG
 from covey.matching.bulk_parsing_kernels import (
     CONTAINS,
     ENDS_WITH,
@@ -47,10 +48,8 @@ from covey.matching.bulk_parsing_kernels import (
     MOST_LEXEMES,
     MOST_TOKENS,
     MOST_VALUES,
-    NAME_TAG,
     NULL_TEST,
     STARTS_WITH,
-    STRING_TAG,
     SUBSTRING_OF,
     read_rows,
 )

@@ -13,24 +13,53 @@ parenthesis, NOT, AND, OR. `operands` describes each finished operand by (root, 
 the last two are positions in the tokens. Filters keep And and Or flat, so `a AND (b AND c)` must come out as
 `a b AND c AND`: where the right operand of an AND is itself an And, one AND goes in after that And's first member
 instead of at the end. That moves tokens; the limit on depth bounds how often a token is moved.
-
-Names, strings and patterns are numbered in the order in which they appear, by one hash table over spans of the texts:
-
-    slots    [2^k]        an entry's number, or -1; linear probing, at most half full
-    entries  [number, 5]  hash, first byte, end, tag, and the number among the names, strings or patterns
-
-Spans are equal if their bytes and tags are. The tag is NAME_TAG, STRING_TAG, or (pattern + 1) << 32 | attribute.
-Entries are taken back in the reverse order when a row is given up, which open addressing allows without tombstones.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from llvmlite.ir import Constant
 from numba import njit
-from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from covey.matching.bulk_interning_kernels import (
+    _ENTRIES,
+    _LEAVES,
+    _NAMES,
+    _PATTERNS,
+    _STRINGS,
+    _TOKENS,
+    NAME_TAG,
+    STRING_TAG,
+    _borrowed,
+    _intern,
+    _keep,
+    _roomy,
+    _take_back,
+)
+from covey.matching.bulk_lexing_kernels import (
+    _AND,
+    _BETWEEN,
+    _CLOSE,
+    _COMMA,
+    _COMPARISON,
+    _END,
+    _FALSE,
+    _IN,
+    _IS,
+    _LEXEME,
+    _LIKE,
+    _LONG_NUMBER,
+    _NAME,
+    _NOT,
+    _NOT_EQ,
+    _NULL,
+    _NUMBER,
+    _OPEN,
+    _OR,
+    _STRING,
+    _TRUE,
+    _lex,
+    _spells,
+)
 from covey.matching.compile_kernels import _grown
 from covey.matching.lowering import (
     AND,
@@ -56,66 +85,14 @@ from covey.matching.lowering import (
     UNKNOWN,
 )
 
-# Kinds of lexemes.
-(
-    _END, _NAME, _NUMBER, _LONG_NUMBER, _STRING, _COMPARISON, _OPEN, _CLOSE, _COMMA,
-    _AND, _OR, _NOT, _IN, _BETWEEN, _LIKE, _IS, _NULL, _TRUE, _FALSE, _LEFT_OUT,
-) = range(20)  # fmt: skip
-
-WORDS = {
-    "AND": _AND, "OR": _OR, "NOT": _NOT, "IN": _IN, "BETWEEN": _BETWEEN, "LIKE": _LIKE, "IS": _IS, "NULL": _NULL,
-    "TRUE": _TRUE, "FALSE": _FALSE, "RLIKE": _LEFT_OUT, "REGEXP": _LEFT_OUT,
-}  # fmt: skip
-"""The language's keywords, all of up to seven letters; a row with one that is left out is given up."""
-
-_NOT_EQ = 8
-"""`!=`, which is EQ and NOT in postfix form. The other operators are those of leaves."""
-
 # Pattern leaves before Python has made predicates of them; NULL_TEST is a comparison with NULL.
 LIKE, STARTS_WITH, ENDS_WITH, CONTAINS, SUBSTRING_OF, NULL_TEST = range(6)
-
-# Columns of `counts`: how much of each output is in use.
-_TOKENS, _LEAVES, _ENTRIES, _NAMES, _STRINGS, _PATTERNS = range(6)
 
 # What `_operand` has read: nothing it knows, a name or constant alone, a condition that IS may follow, or one that
 # nothing but AND, OR and ) may follow.
 _UNREAD, _PLAIN, _TESTABLE, _TESTED = range(4)
 
-# Classes of bytes; whatever is in none of them ends a row's reading, bytes of other alphabets outside strings too.
-_NO_CLASS, _SPACE, _LETTER, _DIGIT, _DOT, _QUOTE, _SIGN, _LESS, _GREATER, _EQUAL, _BANG, _MARK = range(12)
-
-
-def _classes() -> NDArray[np.uint8]:
-    table = np.zeros(256, np.uint8)
-    for members, number in (
-        (b" \t\n\v\f\r", _SPACE),
-        (b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", _LETTER),
-        (b"0123456789", _DIGIT),
-        *zip((b".", b"'", b"+-", b"<", b">", b"=", b"!", b"(),"), range(_DOT, _MARK + 1), strict=True),
-    ):
-        table[list(members)] = number
-    return table
-
-
-def _packed(word: str) -> int:
-    return int.from_bytes(word.encode(), "big")
-
-
-_CLASS = _classes()
-_WORD_CODE = np.array([_packed(word) for word in WORDS], np.int64)
-_WORD_LENGTH = np.array([len(word) for word in WORDS], np.int64)
-_WORD_KIND = np.array(list(WORDS.values()), np.int64)
-_LONGEST_WORD = 7
-_POWERS = np.array([float(10**power) for power in range(23)])
-_EXACT = 2**53
-_DIGITS = 18
-"""Significant digits that fit 64 bits."""
-_LONG_DIGITS = 100
-_LONG_POWER = 200
-"""What has no more digits and no larger power of ten is finite, and Python can convert it; more is given up."""
 _FLIPPED = np.array([EQ, GT, GE, LT, LE, NULL_SAFE_EQ, -1, -1, _NOT_EQ], np.int64)
-_MULTIPLIER = -7046029254386353131  # 2^64 / golden ratio, odd
-
 _UNKNOWN_WORD = np.frombuffer(b"UNKNOWN", np.uint8)
 _FUNCTIONS = (
     np.frombuffer(b"STARTSWITH", np.uint8),
@@ -128,13 +105,6 @@ _QUERY_WORDS = tuple(
     np.frombuffer(word, np.uint8) for word in (b"WHERE", b"CASE", b"SELECT", b"FROM", b"WITH", b"TABLE")
 )
 """Names that the parser refuses before a comma."""
-
-_LEXEME = np.dtype(
-    [("kind", np.int64), ("first", np.int64), ("last", np.int64), ("number", np.float64), ("remainder", np.int64)]
-)
-"""`first` and `last` bound a name, a string (without quotes) or a long number; `first` of a comparison is its operator.
-`number` and `remainder` are as in `Flat`; `remainder` of a long number is its sign. Three lexemes of kind END stand
-after the last, for looking ahead."""
 
 LEAF = np.dtype(
     [
@@ -153,330 +123,8 @@ a number that Python has to convert, with its first byte in `remainder` and its 
 LONG_NUMBER = 5
 """A kind of constants besides those of `Flat`."""
 
-NAME_TAG, STRING_TAG = 0, 1
-
 # Columns of `bounds`, the limits that a row is read under; a row above one of them is given up.
 MOST_BYTES, MOST_LEXEMES, MOST_DEPTH, MOST_VALUES, LONGEST_PATTERN, MOST_TOKENS = range(6)
-
-
-@intrinsic
-def _borrowed(_, array):
-    """The array without its count of references; whoever lends it must keep it.
-
-    Numba counts references at each call that passes an array on, and atomically: that took three quarters of the time.
-    """
-
-    def generate(context, builder, signature, arguments):
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        view.meminfo = Constant(view.meminfo.type, None)
-        view.parent = Constant(view.parent.type, None)
-        return view._getvalue()
-
-    return array(array), generate
-
-
-@njit(cache=True, nogil=True)
-def _keep(data, lexemes, bounds, pending, operands, slots):
-    """Called after the last use of what was borrowed, so that it isn't freed before."""
-
-
-# Hash tables.
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _hash(data, first, last, tag, seed):
-    state = (seed ^ tag) * _MULTIPLIER
-    for at in range(first, last):
-        state = (state ^ data[at]) * _MULTIPLIER
-        state ^= (state >> 29) & 0x7FFFFFFFF
-    return state ^ (last - first)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _slot(slots, entries, data, first, last, tag, hashed):
-    """Where the span stands, or the free slot where it would."""
-    mask = len(slots) - 1
-    slot = hashed & mask
-    while True:
-        entry = slots[slot]
-        if entry < 0:
-            return slot
-        if entries[entry, 0] == hashed and entries[entry, 3] == tag:
-            known = entries[entry, 1]
-            if entries[entry, 2] - known == last - first:
-                same = True
-                for offset in range(last - first):
-                    if data[known + offset] != data[first + offset]:
-                        same = False
-                        break
-                if same:
-                    return slot
-        slot = (slot + 1) & mask
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _intern(slots, entries, counts, which, data, first, last, tag, seed):
-    """The number of a span among those of its sort; a new one if it's new."""
-    hashed = _hash(data, first, last, tag, seed)
-    slot = _slot(slots, entries, data, first, last, tag, hashed)
-    entry = slots[slot]
-    if entry < 0:
-        entry = counts[_ENTRIES]
-        slots[slot] = entry
-        entries[entry, 0] = hashed
-        entries[entry, 1] = first
-        entries[entry, 2] = last
-        entries[entry, 3] = tag
-        entries[entry, 4] = counts[which]
-        counts[_ENTRIES] += 1
-        counts[which] += 1
-    return entries[entry, 4]
-
-
-@njit(cache=True, nogil=True)
-def _take_back(slots, entries, data, before, after):
-    """Remove the entries from `before` on, the last first."""
-    for entry in range(after - 1, before - 1, -1):
-        first, last = entries[entry, 1], entries[entry, 2]
-        slots[_slot(slots, entries, data, first, last, entries[entry, 3], entries[entry, 0])] = -1
-
-
-@njit(cache=True, nogil=True)
-def _roomy(slots, entries, count):
-    """Twice as many slots as there's room for entries, at least."""
-    size = len(slots)
-    while size < 2 * len(entries):
-        size *= 2
-    larger = np.full(size, -1, np.int32)
-    for entry in range(count):
-        slot = entries[entry, 0] & (size - 1)
-        while larger[slot] >= 0:
-            slot = (slot + 1) & (size - 1)
-        larger[slot] = entry
-    return larger
-
-
-# Bytes to lexemes.
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _word(code, length):
-    """The kind of a word, given as its capitals in one integer."""
-    if length <= _LONGEST_WORD:
-        for word in range(len(_WORD_CODE)):
-            if _WORD_CODE[word] == code and _WORD_LENGTH[word] == length:
-                return _WORD_KIND[word]
-    return _NAME
-
-
-@njit(cache=True, nogil=True)
-def _spells(data, first, last, word):
-    """Whether a name is the given word of capitals, in any case."""
-    if last - first != len(word):
-        return False
-    same = True
-    for offset in range(len(word)):
-        same &= data[first + offset] & 0xDF == word[offset]
-    return same
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _past_spaces(data, at, end):
-    while at < end and _CLASS[data[at]] == _SPACE:
-        at += 1
-    return at
-
-
-@njit(cache=True, nogil=True)
-def _lex_name(data, at, end, lexemes, count):
-    """A dotted name or a word, as lexeme `count`; gives the byte after it, or -1."""
-    first = at
-    code = 0
-    while at < end:
-        kind = _CLASS[data[at]]
-        if kind == _DOT:
-            if at + 1 >= end or (_CLASS[data[at + 1]] != _LETTER and _CLASS[data[at + 1]] != _DIGIT):
-                return -1
-        elif kind != _LETTER and kind != _DIGIT:
-            break
-        code = (code << 8) | (data[at] & 0xDF)
-        at += 1
-    kind = _word(code, at - first)
-    if kind == _LEFT_OUT:
-        return -1
-    lexemes[count].kind = kind
-    lexemes[count].first = first
-    lexemes[count].last = at
-    return at
-
-
-@njit(cache=True, nogil=True)
-def _lex_number(data, at, end, negative, lexemes, count):
-    """An integer of up to 18 digits, or a decimal; gives the byte after it, or -1.
-
-    A mantissa below 2^53 and a power of ten up to 22 are doubles exactly, so one operation on them rounds once.
-    """
-    first = at
-    mantissa = 0
-    digits = 0
-    scale = 0
-    point = -1
-    while at < end:
-        byte = data[at]
-        if _CLASS[byte] == _DIGIT:
-            if digits > 0 or byte != 48:
-                digits += 1
-                if digits <= _DIGITS:
-                    mantissa = mantissa * 10 + (byte - 48)
-            if point >= 0:
-                scale += 1
-        elif byte == 46 and point < 0:
-            point = at
-        else:
-            break
-        at += 1
-    if at - first > _LONG_DIGITS or (point >= 0 and at - first == 1):
-        return -1
-    exponent = 0
-    whole = point < 0
-    if at < end and (data[at] == 101 or data[at] == 69):
-        whole = False
-        at += 1
-        down = False
-        if at < end and _CLASS[data[at]] == _SIGN:
-            down = data[at] == 45
-            at += 1
-        if at >= end or _CLASS[data[at]] != _DIGIT:
-            return -1
-        while at < end and _CLASS[data[at]] == _DIGIT:
-            exponent = exponent * 10 + (data[at] - 48)
-            if exponent > _LONG_POWER:
-                return -1
-            at += 1
-        if down:
-            exponent = -exponent
-    if at < end and (_CLASS[data[at]] == _LETTER or _CLASS[data[at]] == _DIGIT or _CLASS[data[at]] == _DOT):
-        return -1
-    lexemes[count].kind = _NUMBER
-    lexemes[count].remainder = 0
-    power = exponent - scale
-    if whole:
-        if digits > _DIGITS:
-            return -1
-        if negative:
-            mantissa = -mantissa
-        nearest = np.float64(mantissa)
-        lexemes[count].number = nearest
-        lexemes[count].remainder = mantissa - np.int64(nearest)
-    elif digits <= _DIGITS and mantissa <= _EXACT and -22 <= power <= 22:
-        value = np.float64(mantissa)
-        value = value * _POWERS[power] if power >= 0 else value / _POWERS[-power]
-        lexemes[count].number = 0.0 - value if negative else value  # 0.0 - 0.0 is 0.0, where -0.0 has a sign
-    else:
-        lexemes[count].kind = _LONG_NUMBER
-        lexemes[count].first = first
-        lexemes[count].last = at
-        lexemes[count].remainder = -1 if negative else 1
-    return at
-
-
-@njit(cache=True, nogil=True)
-def _lex_string(data, at, end, lexemes, count):
-    """A string in single quotes without escapes; gives the byte after it, or -1."""
-    first = at + 1
-    at = first
-    while at < end and data[at] != 39:
-        if data[at] == 92:
-            return -1
-        at += 1
-    if at >= end or (at + 1 < end and data[at + 1] == 39):
-        return -1
-    lexemes[count].kind = _STRING
-    lexemes[count].first = first
-    lexemes[count].last = at
-    return at + 1
-
-
-@njit(cache=True, nogil=True)
-def _lex_comparison(data, at, end, lexemes, count):
-    """A comparison operator; gives the byte after it, or -1."""
-    here = _CLASS[data[at]]
-    following = _CLASS[data[at + 1]] if at + 1 < end else _NO_CLASS
-    third = _CLASS[data[at + 2]] if at + 2 < end else _NO_CLASS
-    lexemes[count].kind = _COMPARISON
-    operator = -1
-    length = 2
-    if here == _LESS:
-        if following == _EQUAL:
-            operator = LE
-            if third == _GREATER:
-                operator, length = NULL_SAFE_EQ, 3
-        elif following == _GREATER:
-            operator = _NOT_EQ
-        else:
-            operator, length = LT, 1
-    elif here == _GREATER:
-        if following == _EQUAL:
-            operator = GE
-        else:
-            operator, length = GT, 1
-    elif third == _EQUAL and following == _EQUAL:
-        return -1
-    elif here == _BANG:
-        if following != _EQUAL:
-            return -1
-        operator = _NOT_EQ
-    elif following == _EQUAL:
-        operator = EQ
-    elif following in (_LESS, _GREATER):
-        return -1
-    else:
-        operator, length = EQ, 1
-    lexemes[count].first = operator
-    return at + length
-
-
-@njit(cache=True, nogil=True)
-def _lex(data, at, end, limit, lexemes):
-    """One row's lexemes; False where the row is given up. A sign belongs to the number that it stands before."""
-    count = 0
-    signs = 0
-    while True:
-        at = _past_spaces(data, at, end)
-        if at >= end:
-            break
-        if count + signs >= limit:
-            return False
-        kind = _CLASS[data[at]]
-        if kind == _LETTER:
-            at = _lex_name(data, at, end, lexemes, count)
-        elif kind in (_DIGIT, _DOT):
-            at = _lex_number(data, at, end, False, lexemes, count)
-        elif kind == _QUOTE:
-            at = _lex_string(data, at, end, lexemes, count)
-        elif kind == _MARK:
-            lexemes[count].kind = _OPEN if data[at] == 40 else _CLOSE if data[at] == 41 else _COMMA
-            at += 1
-        elif kind == _SIGN:
-            negative = data[at] == 45
-            signs += 1
-            at = _past_spaces(data, at + 1, end)
-            if at >= end or (_CLASS[data[at]] != _DIGIT and _CLASS[data[at]] != _DOT):
-                return False
-            at = _lex_number(data, at, end, negative, lexemes, count)
-        elif kind == _NO_CLASS:
-            return False
-        else:
-            at = _lex_comparison(data, at, end, lexemes, count)
-        if at < 0:
-            return False
-        count += 1
-    for padding in range(count, count + 3):
-        lexemes[padding].kind = _END
-    return count + signs <= limit
-
-
-# Lexemes to tokens.
 
 
 @njit(cache=True, nogil=True, forceinline=True)

@@ -15,14 +15,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from covey.errors import (
     CoveyError,
@@ -33,7 +31,7 @@ from covey.errors import (
     LimitError,
     UnknownIdError,
 )
-from covey.events import Batch, Columns, Schema, columns, row
+from covey.events import Batch, Schema, columns, row
 from covey.filters import Filter, Is, Semantics, matches
 from covey.filters.semantics import check_semantics
 from covey.filters.values import Scalar
@@ -43,7 +41,10 @@ from covey.matching.bulk import BadSubscription, check_id, compile_rows
 from covey.matching.explain import Explanation, explain
 from covey.matching.lowering import Lowering
 from covey.matching.matches import Matches, Part
+from covey.matching.reports import AddManyError, AddReport, IndexStats
+from covey.matching.running import background, match_segment, workers_for
 from covey.matching.segment import Segment, build_segment
+from covey.matching.state import Sealed, State, Waiting, removed_since
 from covey.matching.statistics import Statistics
 from covey.matching.storage import read_index, write_index
 
@@ -53,114 +54,6 @@ _HEAD = 64
 _TIER = 4
 _BACKGROUND = 50_000
 """Merges of more subscriptions than this run in the background."""
-_CHUNK = 131_072
-"""Events matched at once: the more, the more of them meet an entry while it is in the cache."""
-_CHUNK_CODES = 1 << 24
-_CHUNK_MATCHES = 8_000_000
-"""Bounds on what a chunk may need: codes of all attributes, and matches."""
-_TRIAL = 512
-
-
-@dataclass(frozen=True, slots=True)
-class AddReport:
-    """What `add_many` did."""
-
-    added: int
-    errors: list[BadSubscription]
-
-
-class AddManyError(CoveyError):
-    """Some rows of `add_many` are bad; nothing was added. `errors` has every one of them."""
-
-    _SHOWN = 10
-
-    def __init__(self, errors: list[BadSubscription]) -> None:
-        self.errors = errors
-        lines = [f"row {bad.row}, id {bad.id!r}: {bad.error}" for bad in errors[: self._SHOWN]]
-        if len(errors) > self._SHOWN:
-            lines.append(f"… and {len(errors) - self._SHOWN:,} more (see .errors)")
-        super().__init__(f"{len(errors):,} subscriptions can't be added, so none was:\n" + "\n".join(lines))
-
-
-@dataclass(frozen=True, slots=True)
-class IndexStats:
-    """How large an index is and how it is laid out."""
-
-    subscriptions: int
-    segments: int
-    waiting: int
-    deleted: int
-    attributes: int
-    predicates: int
-    """Distinct constants that attributes are compared with, and patterns."""
-    tables: int
-    partitions: int
-    entries: int
-    swept: int
-    """Entries without a key or range: every event is tried on them."""
-    nodes: int
-    bytes: int
-    semantics: Semantics
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-@dataclass(frozen=True)
-class _Sealed:
-    """A segment and which of its subscriptions are gone."""
-
-    segment: Segment
-    deleted: NDArray[np.uint8]
-    gone: int = 0
-
-    @property
-    def live(self) -> int:
-        return len(self.segment) - self.gone
-
-    def find(self, subscription: str) -> int | None:
-        ordinal = self.segment.ordinals.get(subscription)
-        if ordinal is None or self.deleted[ordinal >> 3] >> (ordinal & 7) & 1:
-            return None
-        return ordinal
-
-    def without(self, ordinals: Sequence[int]) -> _Sealed:
-        deleted = self.deleted.copy()
-        for ordinal in ordinals:
-            deleted[ordinal >> 3] |= 1 << (ordinal & 7)
-        return _Sealed(self.segment, deleted, self.gone + len(ordinals))
-
-    def alive(self) -> NDArray[np.int64]:
-        bits = np.unpackbits(self.deleted, bitorder="little")[: len(self.segment)]
-        return np.flatnonzero(bits == 0)
-
-
-@dataclass(frozen=True)
-class _Waiting:
-    """A subscription in the head."""
-
-    text: str
-    condition: Filter
-
-
-@dataclass(frozen=True)
-class _State:
-    sealed: tuple[_Sealed, ...] = ()
-    head: Mapping[str, _Waiting] = field(default_factory=dict)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """All attributes that some segment or waiting subscription names."""
-        found = dict.fromkeys(name for sealed in self.sealed for name in sealed.segment.names)
-        for waiting in self.head.values():
-            found.update(dict.fromkeys(waiting.condition.attributes()))
-        return tuple(found)
-
-    @cached_property
-    def nested(self) -> bool:
-        """Whether some attribute may lie inside a record."""
-        return any("." in name for name in self.names)
 
 
 class Index:
@@ -182,7 +75,7 @@ class Index:
         self._limits = limits
         self._order = order
         self._statistics = statistics
-        self._state = _State()
+        self._state = State()
         self._lock = threading.RLock()
         self._merging: Future[None] | None = None
 
@@ -238,7 +131,7 @@ class Index:
                 raise AddManyError(errors)
             if segment is not None and len(segment):
                 self._seal_head()
-                sealed = _Sealed(segment, np.zeros(len(segment) // 8 + 1, dtype=np.uint8))
+                sealed = Sealed(segment, np.zeros(len(segment) // 8 + 1, dtype=np.uint8))
                 self._place(replace(self._state, sealed=(*self._state.sealed, sealed)))
             return AddReport(0 if segment is None else len(segment), errors)
 
@@ -248,7 +141,7 @@ class Index:
             order=self._order, statistics=self._statistics,
         )  # fmt: skip
 
-    def _prepared(self, id: str, given: str | Filter) -> _Waiting:
+    def _prepared(self, id: str, given: str | Filter) -> Waiting:
         """A subscription that is known to compile."""
         check_id(id)
         condition = as_filter(given, self._limits)
@@ -259,12 +152,12 @@ class Index:
             Lowering(self._limits).add(condition)
             if any(isinstance(node, Is) for node in _nodes(condition)):
                 # IS UNKNOWN may double its part: only compiling tells how large the diagram gets.
-                self._segment([(id, _Waiting(text, condition))])
+                self._segment([(id, Waiting(text, condition))])
         except LimitError as error:
             raise LimitError(f"subscription {id!r}: {error}") from None
-        return _Waiting(text, condition)
+        return Waiting(text, condition)
 
-    def _without(self, ids: Sequence[str]) -> _State:
+    def _without(self, ids: Sequence[str]) -> State:
         """The state without these subscriptions."""
         state = self._state
         head = dict(state.head)
@@ -282,9 +175,9 @@ class Index:
         changed = tuple(
             sealed.without(gone[place]) if place in gone else sealed for place, sealed in enumerate(state.sealed)
         )
-        return _State(changed, head)
+        return State(changed, head)
 
-    def _place(self, state: _State) -> None:
+    def _place(self, state: State) -> None:
         """Make a state the current one, and merge what is due."""
         self._state = state
         if len(state.head) >= _HEAD:
@@ -295,10 +188,10 @@ class Index:
         state = self._state
         if state.head:
             segment = self._segment(list(state.head.items()))
-            sealed = _Sealed(segment, np.zeros(len(segment) // 8 + 1, dtype=np.uint8))
-            self._state = _State((*state.sealed, sealed))
+            sealed = Sealed(segment, np.zeros(len(segment) // 8 + 1, dtype=np.uint8))
+            self._state = State((*state.sealed, sealed))
 
-    def _segment(self, waiting: Sequence[tuple[str, _Waiting]]) -> Segment:
+    def _segment(self, waiting: Sequence[tuple[str, Waiting]]) -> Segment:
         return build_segment(
             [id for id, _ in waiting], [one.condition for _, one in waiting], [one.text for _, one in waiting],
             semantics=self._semantics, defaults=self._defaults, limits=self._limits, order=self._order,
@@ -311,11 +204,11 @@ class Index:
             if due is None or (self._merging is not None and not self._merging.done()):
                 return
             if sum(sealed.live for sealed in due) > _BACKGROUND:
-                self._merging = _background().submit(self._merge_in_background, due)
+                self._merging = background().submit(self._merge_in_background, due)
                 return
             self._put(due, self._merged(due))
 
-    def _due(self) -> tuple[_Sealed, ...] | None:
+    def _due(self) -> tuple[Sealed, ...] | None:
         """Neighbouring segments that should be one: the first run where a segment isn't four times the next."""
         sealed = self._state.sealed
         for place in range(len(sealed) - 1):
@@ -326,7 +219,7 @@ class Index:
                 return (one,)
         return None
 
-    def _merged(self, parts: Sequence[_Sealed]) -> Segment | None:
+    def _merged(self, parts: Sequence[Sealed]) -> Segment | None:
         rows: list[tuple[str, str | Filter]] = []
         for part in parts:
             alive = pa.array(part.alive())
@@ -342,7 +235,7 @@ class Index:
             )
         return segment
 
-    def _put(self, parts: Sequence[_Sealed], merged: Segment | None) -> None:
+    def _put(self, parts: Sequence[Sealed], merged: Segment | None) -> None:
         """Put a merged segment in the place of its parts, with what was removed from them in the meantime."""
         with self._lock:
             state = self._state
@@ -353,20 +246,20 @@ class Index:
             ]
             if len(places) != len(parts):
                 return  # something else has merged them
-            replacement: tuple[_Sealed, ...] = ()
+            replacement: tuple[Sealed, ...] = ()
             if merged is not None:
-                fresh = _Sealed(merged, np.zeros(len(merged) // 8 + 1, dtype=np.uint8))
+                fresh = Sealed(merged, np.zeros(len(merged) // 8 + 1, dtype=np.uint8))
                 removed = [
                     merged.ordinals[id]
                     for place, part in zip(places, parts, strict=True)
                     if state.sealed[place].gone != part.gone
-                    for id in _removed_since(part, state.sealed[place])
+                    for id in removed_since(part, state.sealed[place])
                 ]
                 replacement = (fresh.without(removed) if removed else fresh,)
             before, after = state.sealed[: places[0]], state.sealed[places[-1] + 1 :]
             self._state = replace(state, sealed=(*before, *replacement, *after))
 
-    def _merge_in_background(self, parts: tuple[_Sealed, ...]) -> None:
+    def _merge_in_background(self, parts: tuple[Sealed, ...]) -> None:
         self._put(parts, self._merged(parts))
         with self._lock:
             self._merging = None
@@ -461,16 +354,16 @@ class Index:
         sealed = state.sealed
         if state.head:
             segment = self._segment(list(state.head.items()))
-            sealed = (*sealed, _Sealed(segment, segment.none_deleted))
+            sealed = (*sealed, Sealed(segment, segment.none_deleted))
         if isinstance(events, Iterator):
             events = list(events)
         batch = columns(events, state.names, self._schema)
         if self._schema is not None:
             self._check_mandatory(events, self._schema)
         parts: list[Part] = []
-        workers = _workers(threads)
+        workers = workers_for(threads)
         for number, one in enumerate(sealed):
-            parts += _match_segment(number, one, batch, workers)
+            parts += match_segment(number, one, batch, workers)
         return Matches(batch.length, [one.segment.ids for one in sealed], parts)
 
     def _check_mandatory(self, events: Batch, schema: Schema) -> None:
@@ -540,9 +433,9 @@ class Index:
         except KeyError as error:
             raise IndexFileError(f"{path}: the manifest lacks {error}; build the index again") from None
         defaults = dict(index._defaults) if index._semantics == "default" else {}
-        index._state = _State(
+        index._state = State(
             tuple(
-                _Sealed(
+                Sealed(
                     replace(segment, defaults=defaults),
                     deleted,
                     int(np.unpackbits(deleted, bitorder="little")[: len(segment)].sum()),
@@ -568,54 +461,3 @@ def _nodes(condition: Filter) -> Iterator[Filter]:
         node = stack.pop()
         yield node
         stack.extend(node.children())
-
-
-def _removed_since(before: _Sealed, now: _Sealed) -> list[str]:
-    gone = np.setdiff1d(before.alive(), now.alive())
-    removed: list[str] = before.segment.ids.take(pa.array(gone)).to_pylist()
-    return removed
-
-
-def _match_segment(number: int, sealed: _Sealed, batch: Columns, workers: int) -> list[Part]:
-    """A batch against one segment, in chunks that threads share. A first small chunk tells how large the others may
-    be for their matches to stay within bounds."""
-    segment = sealed.segment
-    encoded = segment.encoder.prepare(batch)
-
-    def chunk(first: int, last: int) -> Part:
-        offsets, ordinals = segment.match_chunk(batch, encoded, first, last, sealed.deleted)
-        return Part(number, first, offsets, ordinals)
-
-    if batch.length <= _TRIAL:
-        return [chunk(0, batch.length)] if batch.length else []
-    trial = chunk(0, _TRIAL)
-    rate = len(trial.ordinals) / _TRIAL
-    size = int(min(_CHUNK, max(_TRIAL, min(_CHUNK_MATCHES / max(rate, 1.0), _CHUNK_CODES / segment.encoder.rows))))
-    remaining = batch.length - _TRIAL
-    pieces = -(-remaining // size)
-    if workers > 1:
-        pieces = -(-pieces // workers) * workers  # an equal share for each thread
-    size = max(1, -(-remaining // pieces))
-    bounds = [(first, min(first + size, batch.length)) for first in range(_TRIAL, batch.length, size)]
-    if workers == 1:
-        return [trial, *(chunk(*bound) for bound in bounds)]
-    return [trial, *_pool(workers).map(lambda bound: chunk(*bound), bounds)]
-
-
-def _workers(threads: int | None) -> int:
-    if threads is not None and threads < 1:
-        raise CoveyError(f"threads is {threads}; use 1 or more")
-    return threads or os.cpu_count() or 1
-
-
-@lru_cache(maxsize=8)
-def _pool(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix="covey-match")
-
-
-@lru_cache(maxsize=1)
-def _background() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, thread_name_prefix="covey-merge")
-
-
-__all__ = ["AddManyError", "AddReport", "BadSubscription", "Index", "IndexStats"]

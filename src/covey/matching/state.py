@@ -1,0 +1,83 @@
+"""The state of an index: immutable, replaced as a whole by every change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from covey.filters import Filter
+from covey.matching.segment import Segment
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """A segment and which of its subscriptions are gone."""
+
+    segment: Segment
+    deleted: NDArray[np.uint8]
+    gone: int = 0
+
+    @property
+    def live(self) -> int:
+        """How many subscriptions are there still."""
+        return len(self.segment) - self.gone
+
+    def find(self, subscription: str) -> int | None:
+        """The ordinal of a subscription that is there still."""
+        ordinal = self.segment.ordinals.get(subscription)
+        if ordinal is None or self.deleted[ordinal >> 3] >> (ordinal & 7) & 1:
+            return None
+        return ordinal
+
+    def without(self, ordinals: Sequence[int]) -> Sealed:
+        """The same segment with these gone too."""
+        deleted = self.deleted.copy()
+        for ordinal in ordinals:
+            deleted[ordinal >> 3] |= 1 << (ordinal & 7)
+        return Sealed(self.segment, deleted, self.gone + len(ordinals))
+
+    def alive(self) -> NDArray[np.int64]:
+        """The ordinals that are there still."""
+        bits = np.unpackbits(self.deleted, bitorder="little")[: len(self.segment)]
+        return np.flatnonzero(bits == 0)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A subscription in the head."""
+
+    text: str
+    condition: Filter
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that an answer depends on."""
+
+    sealed: tuple[Sealed, ...] = ()
+    head: Mapping[str, Waiting] = field(default_factory=dict)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All attributes that some segment or waiting subscription names."""
+        found = dict.fromkeys(name for sealed in self.sealed for name in sealed.segment.names)
+        for waiting in self.head.values():
+            found.update(dict.fromkeys(waiting.condition.attributes()))
+        return tuple(found)
+
+    @cached_property
+    def nested(self) -> bool:
+        """Whether some attribute may lie inside a record."""
+        return any("." in name for name in self.names)
+
+
+def removed_since(before: Sealed, now: Sealed) -> list[str]:
+    """The ids that have gone from a segment in the meantime."""
+    gone = np.setdiff1d(before.alive(), now.alive())
+    removed: list[str] = before.segment.ids.take(pa.array(gone)).to_pylist()
+    return removed
