@@ -1,0 +1,163 @@
+"""`python -m benchmarks.spark`: covey on Spark beside a bare pass-through and beside what Spark users do today.
+
+One run, warm, best of several, results written to Spark's `noop` sink. Events are cached in the JVM's memory, so that
+reading them costs all alike, but for `match_files`, which reads Parquet. Prints a table in Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from benchmarks.machine import describe
+from benchmarks.spark import baselines
+from benchmarks.workloads import Workload, generate
+from covey.spark import build_index, local_session, match_events, match_files
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table."""
+
+    what: str
+    subscriptions: int
+    rate: float
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def run(frame: DataFrame) -> float:
+    start = time.perf_counter()
+    frame.write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - start
+
+
+def rate(make: Callable[[], DataFrame], events: int, runs: int) -> float:
+    """Events a second, best of some runs after one that warms up."""
+    frame = make()
+    run(frame)
+    return events / min(run(frame) for _ in range(runs))
+
+
+def passed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+def covey_lines(spark: SparkSession, options: argparse.Namespace, directory: Path) -> list[Line]:
+    """Pass-through and covey, at the larger number of subscriptions."""
+    say(f"{options.subscriptions:,} subscriptions, {options.events:,} events")
+    workload = generate("conj", options.subscriptions, options.events)
+    parquet = directory / "events.parquet"
+    pq.write_table(workload.events, parquet, row_group_size=125_000)
+    table = directory / "subscriptions.parquet"
+    ids, texts = zip(*workload.subscriptions, strict=True)
+    pq.write_table(pa.table({"id": ids, "filter": texts}), table, row_group_size=125_000)
+    start = time.perf_counter()
+    index = directory / "index.covey"
+    build_index(spark.read.parquet(str(table)), index)
+    say(f"built in {time.perf_counter() - start:.1f} s")
+    events = cached(spark.read.parquet(str(parquet)))
+    n, count, runs = options.subscriptions, options.events, options.runs
+    makers: dict[str, Callable[[], DataFrame]] = {
+        "`mapInArrow` that passes the columns through": lambda: events.mapInArrow(passed, events.schema),
+        "`match_events`, arrays": lambda: match_events(events, index),
+        "`match_events`, pairs": lambda: match_events(events, index, output="pairs"),
+        "`match_files`, arrays": lambda: match_files(spark, parquet, index),
+    }
+    lines = []
+    for what, make in makers.items():
+        lines.append(Line(what, n, rate(make, count, runs)))
+        say(f"{what}: {lines[-1].rate:,.0f} events/s")
+    events.unpersist()
+    return lines
+
+
+def peer_lines(spark: SparkSession, options: argparse.Namespace) -> list[Line]:
+    """covey and the others at the smaller number of subscriptions; the slow ones on fewer events."""
+    n = options.small
+    workload = generate("conj", n, options.events)
+    whole = cached(spark.createDataFrame(workload.events))
+    some, few = (cached(spark.createDataFrame(workload.events.slice(0, size))) for size in (20_000, 2_000))
+    subscriptions = spark.createDataFrame(workload.subscriptions, "id string, filter string")
+    makers: list[tuple[str, Callable[[], DataFrame], int]] = [
+        ("`match_events`, arrays", lambda: match_events(whole, subscriptions), options.events),
+        ("broadcast hash join, written for this shape", lambda: baselines.hash_join(spark, whole, workload),
+         options.events),
+        ("brute force in Numba in `mapInArrow`", lambda: baselines.brute_force(some, workload), 20_000),
+        ("broadcast nested loop join", lambda: baselines.nested_loop_join(spark, some, workload), 20_000),
+    ]  # fmt: skip
+    lines = []
+    for what, make, count in makers:
+        lines.append(Line(what, n, rate(make, count, options.runs)))
+        say(f"{what}: {lines[-1].rate:,.0f} events/s")
+    lines.append(Line("array of CASE expressions, tuned", n, case_rate(spark, few, workload)))
+    say(f"{lines[-1].what}: {lines[-1].rate:,.0f} events/s")
+    return lines
+
+
+def case_rate(spark: SparkSession, events: DataFrame, workload: Workload) -> float:
+    """Planning thousands of expressions takes long; the rate is that of the events beyond the first half."""
+    half = events.limit(events.count() // 2).cache()
+    seconds = []
+    for frame in (half, half, events):
+        seconds.append(run(baselines.case_array(spark, frame, workload)))
+    for name in ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"):
+        spark.conf.unset(name)
+    return half.count() / max(1e-9, seconds[2] - seconds[1])
+
+
+def cached(events: DataFrame) -> DataFrame:
+    events = events.repartition(4).cache()
+    events.count()
+    return events
+
+
+def page(lines: list[Line], peers: list[Line], spark: SparkSession) -> str:
+    """The tables, with each rate beside the first line's."""
+    facts = describe()
+    rows = [f"{facts['Processor']}, {facts['Cores']} cores, {facts['Memory']}; PySpark {spark.version}\n"]
+    for part, against in ((lines, "of the pass-through"), (peers, "covey is faster")):
+        rows += [f"| | subscriptions | events/s | {against} |", "|---|---|---|---|"]
+        for line in part:
+            ratio = f"{line.rate / part[0].rate:.2f}" if part is lines else f"{part[0].rate / line.rate:,.1f} times"
+            rows.append(f"| {line.what} | {line.subscriptions:,} | {line.rate:,.0f} | {ratio} |")
+        rows.append("")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--subscriptions", type=int, default=100_000)
+    parser.add_argument("--small", type=int, default=10_000, help="subscriptions for the comparison with other ways")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=4, help="runs of which the best counts")
+    parser.add_argument("--quick", action="store_true", help="100,000 events, 10,000 and 1,000 subscriptions")
+    options = parser.parse_args()
+    if options.quick:
+        options.events, options.subscriptions, options.small = 100_000, 10_000, 1_000
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    spark = local_session("covey benchmark", options.cores, **{"spark.driver.memory": "4g"})
+    spark.sparkContext.setLogLevel("ERROR")
+    with tempfile.TemporaryDirectory() as directory:
+        lines = covey_lines(spark, options, Path(directory))
+        peers = peer_lines(spark, options)
+        print(page(lines, peers, spark))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,12 @@
+"""covey on Spark: DataFrames of events matched against tables of subscriptions, in bulk.
+
+May import everything below it (`covey.matching`, `covey.events`, `covey.language`, `covey.filters`); nothing below
+knows of Spark, and PySpark is imported only here. It uses the DataFrame API alone, so it runs on Spark Connect too.
+"""
+
+from covey.spark.batch import match_events, matching
+from covey.spark.build import build_index
+from covey.spark.files import match_files
+from covey.spark.session import local_session
+
+__all__ = ["build_index", "local_session", "match_events", "match_files", "matching"]

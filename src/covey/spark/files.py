@@ -1,0 +1,231 @@
+"""Matching Parquet files that workers read themselves.
+
+The JVM's turning rows into Arrow is what limits `match_events`. In a bulk job over files it isn't needed: workers read
+Parquet with Arrow, only the columns that filters name and those asked for, and strings as the dictionaries that the
+file holds already. The driver reads the files' footers and deals out runs of row groups, so that one large file is
+also matched in parallel. A row's number is its place in its file, from 0.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType
+
+from covey.errors import CoveyError
+from covey.events import Schema
+from covey.filters import Semantics
+from covey.limits import DEFAULT_LIMITS, Limits
+from covey.spark.batch import COLUMNS, Output, check_output, errors_frame
+from covey.spark.build import OnError
+from covey.spark.placing import Subscriptions, place
+from covey.spark.types import selection
+from covey.spark.workers import IndexFile, as_lists, match_steps
+
+_ROWS_A_TASK = 250_000
+_BATCH = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Row groups of a file: one task's work."""
+
+    file: str
+    groups: tuple[int, ...]
+    first_row: int
+
+
+def match_files(
+    spark: SparkSession,
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    subscriptions: Subscriptions,
+    *,
+    output: Output = "array",
+    columns: Sequence[str] = (),
+    id: str = "id",
+    filter: str = "filter",
+    semantics: Semantics | None = None,
+    dialect: str = "sql",
+    on_error: OnError = "raise",
+    schema: Schema | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    memory_budget: int | None = None,
+    rows_per_task: int = _ROWS_A_TASK,
+) -> Any:
+    """A DataFrame of (file, row, the `columns` asked for, subscriptions), or with `output="pairs"` a row for each match
+    with its `subscription`. `paths` are Parquet files, directories of them, or patterns with `*`; workers must be able
+    to read them, under the same names. They may be addresses that Arrow reads, such as `s3://…`.
+
+    The other options are those of `match_events`; with `on_error="collect"` the result is a pair, too.
+    """
+    check_output(["file", "row", *columns], output)
+    files = _files(paths)
+    placed = place(
+        spark, subscriptions, id=id, filter=filter, semantics=semantics, dialect=dialect, on_error=on_error,
+        schema=schema, limits=limits, memory_budget=memory_budget,
+    )  # fmt: skip
+    opened = _opened(files[0])
+    arrow = opened.schema_arrow
+    passed = _passed(arrow, columns, files[0])
+    needed = _needed(arrow, placed.attributes)
+    runs = [run for file in files for run in _runs(file, rows_per_task)]
+    fields = [StructField("file", StringType(), False), StructField("row", LongType(), False), *passed]
+    ids: DataType = ArrayType(StringType()) if output == "array" else StringType()
+    result = StructType([*fields, StructField(COLUMNS[output], ids)])
+    function = _reader(runs, placed.files, needed, list(columns), result, output)
+    matched = spark.range(0, len(runs), 1, max(1, len(runs))).mapInArrow(function, result)
+    return matched if on_error == "raise" else (matched, errors_frame(spark, list(placed.errors)))
+
+
+def _files(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    found: list[str] = []
+    for path in given:
+        found += _inside(os.fspath(path))
+    if not found:
+        raise CoveyError(f"no Parquet files in {', '.join(str(path) for path in given) or 'an empty list of paths'}")
+    return found
+
+
+def _inside(path: str) -> list[str]:
+    if "://" in path:
+        system, inner = fs.FileSystem.from_uri(path)
+        scheme = path[: path.index("://") + 3]
+        if system.get_file_info(inner).type != fs.FileType.Directory:
+            return [path]
+        inside = system.get_file_info(fs.FileSelector(inner, recursive=True))
+        return sorted(scheme + one.path for one in inside if _is_data(one.path))
+    path = os.path.abspath(path)  # a worker's own directory may be another
+    if os.path.isdir(path):
+        inside = [os.path.join(at, name) for at, _, names in os.walk(path) for name in names]
+        return sorted(one for one in inside if _is_data(one[len(path) :]))
+    if not os.path.exists(path):
+        return sorted(one for pattern in glob.glob(path) for one in _inside(pattern))
+    return [path]
+
+
+def _is_data(path: str) -> bool:
+    """Spark's rule: names that start with _ or . are not data."""
+    parts = [part for part in path.split("/") if part]
+    return path.endswith(".parquet") and not any(part.startswith(("_", ".")) for part in parts)
+
+
+def _opened(file: str, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+    try:
+        if "://" in file:
+            system, inner = fs.FileSystem.from_uri(file)
+            return pq.ParquetFile(system.open_input_file(inner), read_dictionary=list(dictionaries), pre_buffer=True)
+        return pq.ParquetFile(file, memory_map=True, read_dictionary=list(dictionaries), pre_buffer=False)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise CoveyError(f"{file}: can't be read as Parquet: {error}") from None
+
+
+def _runs(file: str, rows: int) -> Iterator[Run]:
+    """Neighbouring row groups, until a task has enough rows."""
+    metadata = _opened(file).metadata
+    groups: list[int] = []
+    first = row = 0
+    for group in range(metadata.num_row_groups):
+        groups.append(group)
+        row += metadata.row_group(group).num_rows
+        if row - first >= rows:
+            yield Run(file, tuple(groups), first)
+            groups, first = [], row
+    if groups:
+        yield Run(file, tuple(groups), first)
+
+
+def _passed(schema: pa.Schema, columns: Sequence[str], file: str) -> list[StructField]:
+    fields = []
+    for name in columns:
+        if name in ("file", "row") or schema.get_field_index(name) < 0:
+            why = "stands for the file's own" if name in ("file", "row") else f"is not in {file}"
+            raise CoveyError(f"column {name!r} {why}; its columns are {', '.join(schema.names)}")
+        fields.append(StructField(name, from_arrow_type(schema.field(name).type)))
+    return fields
+
+
+def _needed(schema: pa.Schema, attributes: Iterable[str]) -> list[str]:
+    """The columns in which attributes are; an error where one is of a type that filters can't compare."""
+    fields = []
+    for field in schema:
+        if any(name == field.name or name.startswith(field.name + ".") for name in attributes):
+            try:
+                fields.append(StructField(field.name, from_arrow_type(_plain(field.type))))
+            except Exception:
+                raise CoveyError(
+                    f"column {field.name!r} is of Arrow type {field.type}, which filters can't compare, and some "
+                    "filter names it; write the file with another type"
+                ) from None
+    selection(StructType(fields), attributes)
+    return [field.name for field in fields]
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _reader(
+    runs: list[Run],
+    files: tuple[IndexFile, ...],
+    needed: list[str],
+    columns: list[str],
+    result: StructType,
+    output: Literal["array", "pairs"],
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from match_run(runs[number], files, needed, columns, result, output)
+
+    return read
+
+
+def match_run(
+    run: Run,
+    files: tuple[IndexFile, ...],
+    needed: list[str],
+    columns: list[str],
+    result: StructType,
+    output: Literal["array", "pairs"],
+) -> Iterator[pa.RecordBatch]:
+    """In a worker: match one run of row groups."""
+    types = [to_arrow_type(field.dataType, timezone="UTC") for field in result.fields]
+    parquet = _opened(run.file)
+    strings = [field.name for field in parquet.schema_arrow if field.name in needed and pa.types.is_string(field.type)]
+    parquet = _opened(run.file, strings)
+    # Without columns Arrow can't say how many rows a batch has: the first column stands in.
+    read = list(dict.fromkeys([*needed, *columns])) or parquet.schema_arrow.names[:1]
+    batches = parquet.iter_batches(_BATCH, row_groups=list(run.groups), columns=read, use_threads=False)
+    row = run.first_row
+    for events, offsets, ids in match_steps(batches, files):
+        numbers = pa.array(np.arange(row, row + events.num_rows, dtype=np.int64))
+        row += events.num_rows
+        kept = [numbers, *(events.column(name) for name in columns)]
+        if output == "pairs":
+            take = pa.array(np.repeat(np.arange(events.num_rows), np.diff(offsets)))
+            kept = [column.take(take) for column in kept]
+        count = len(kept[0])
+        file = pa.array([run.file]).take(pa.array(np.zeros(count, dtype=np.int64)))
+        found = as_lists(offsets, ids) if output == "array" else ids
+        arrays = [_as(column, kind) for column, kind in zip([file, *kept, found], types, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, names=result.names)
+
+
+def _as(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """One array of just the declared type: Spark takes what it is given without a look."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.unify_dictionaries().combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        if isinstance(column, pa.ChunkedArray):
+            column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return column if column.type.equals(kind) else column.cast(kind)

@@ -1,0 +1,95 @@
+"""`match_files`: workers read Parquet themselves."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import covey
+from covey.spark import match_files
+
+
+@pytest.fixture
+def index() -> covey.Index:
+    index = covey.Index()
+    index.add_many([(f"s{n:02}", f"x = {n} OR text LIKE 'a{n}%' OR place.y > {n * 10}") for n in range(20)])
+    return index
+
+
+@pytest.fixture
+def table() -> pa.Table:
+    rng = random.Random(5)
+    rows = 1000
+    return pa.table(
+        {
+            "x": [rng.choice([None, *range(20)]) for _ in range(rows)],
+            "text": [rng.choice([None, "", "a1", "a12", "é"]) for _ in range(rows)],
+            "place": [rng.choice([None, {"y": rng.randint(0, 50)}]) for _ in range(rows)],
+            "unnamed": [bytes([n % 256]) for n in range(rows)],
+            "amount": pa.array([Decimal(n) / 4 for n in range(rows)], pa.decimal128(12, 2)),
+        }
+    )
+
+
+def test_rows_of_files_in_parts_are_matched_as_the_table_is(
+    spark: SparkSession, index: covey.Index, table: pa.Table, tmp_path: Path
+) -> None:
+    pq.write_table(table.slice(0, 700), tmp_path / "a.parquet", row_group_size=90)
+    (tmp_path / "more").mkdir()
+    pq.write_table(table.slice(700), tmp_path / "more" / "b.parquet", row_group_size=1000)
+    (tmp_path / "_SUCCESS").touch()
+    expected = index.match_batch(table).to_pylist()
+    for budget in (None, 2000):
+        matched = match_files(spark, tmp_path, index, columns=["amount", "x"], rows_per_task=200, memory_budget=budget)
+        assert matched.columns == ["file", "row", "amount", "x", "subscriptions"]
+        assert matched.schema["amount"].dataType.simpleString() == "decimal(12,2)"
+        rows = sorted(matched.collect(), key=lambda row: (row.file, row.row))
+        assert [row.subscriptions for row in rows] == expected
+        assert [row.row for row in rows] == [*range(700), *range(300)]
+        assert [row.x for row in rows] == table["x"].to_pylist()
+        assert [row.amount for row in rows] == table["amount"].to_pylist()
+        assert {Path(row.file).name for row in rows} == {"a.parquet", "b.parquet"}
+
+
+def test_pairs_of_files_are_one_row_a_match(
+    spark: SparkSession, index: covey.Index, table: pa.Table, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path)
+    pairs = match_files(spark, [str(path)], index, output="pairs", columns=["text"])
+    assert pairs.columns == ["file", "row", "text", "subscription"]
+    expected = index.match_batch(table).pairs().to_pylist()
+    assert [(row.row, row.subscription) for row in pairs.collect()] == [
+        (one["event"], one["subscription"]) for one in expected
+    ]
+    assert match_files(spark, str(tmp_path / "*.parquet"), index).count() == table.num_rows
+
+
+def test_files_whose_columns_no_filter_names_still_have_rows(
+    spark: SparkSession, table: pa.Table, tmp_path: Path
+) -> None:
+    pq.write_table(table, tmp_path / "a.parquet")
+    subscriptions = spark.createDataFrame([("all", "nowhere IS NULL")], "id string, filter string")
+    assert match_files(spark, tmp_path, subscriptions, output="pairs").count() == table.num_rows
+
+
+def test_mistakes_about_files_are_named(
+    spark: SparkSession, index: covey.Index, table: pa.Table, tmp_path: Path
+) -> None:
+    with pytest.raises(covey.CoveyError, match=r"no Parquet files in .*nothing"):
+        match_files(spark, tmp_path / "nothing", index)
+    (tmp_path / "broken.parquet").write_bytes(b"not Parquet")
+    with pytest.raises(covey.CoveyError, match=r"broken\.parquet: can't be read as Parquet"):
+        match_files(spark, tmp_path, index)
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(covey.CoveyError, match="column 'price' is not in"):
+        match_files(spark, tmp_path / "a.parquet", index, columns=["price"])
+    index.add("binary", "unnamed = 1")
+    with pytest.raises(covey.CoveyError, match="column 'unnamed' is of type binary"):
+        match_files(spark, tmp_path / "a.parquet", index)
