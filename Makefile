@@ -18,7 +18,7 @@ demo: setup
 
 # Two workers: kernels are compiled once into a cache that they share.
 test: setup lint
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: setup
 	$(BIN)/ruff check

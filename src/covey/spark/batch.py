@@ -1,9 +1,9 @@
 """Which subscriptions does each row of a DataFrame meet? One more column, or one row a match.
 
 The events' own columns stay in the JVM: only what filters name goes through Arrow to the Python workers, and lists of
-ids come back. Measured on 11 columns of which filters name 3, that is over twice as fast as sending whole rows through
-`mapInArrow`, and the same on 3 of 3; sending integers back instead of ids gained nothing. Rows, their order, the
-order of columns and the partitions stay as they are; nothing is shuffled.
+ids come back. Beside sending whole rows through `mapInArrow` that measured the same where filters name all of 3 columns
+and 1.2 times the speed where they name 3 of 11; sending integers back instead of ids gained nothing. Rows, their order,
+the order of columns and the partitions stay as they are; nothing is shuffled.
 
 The function is declared non-deterministic, which it isn't: Spark copies a deterministic one into every filter on its
 result, and would match all events twice for `match_events(...).where("size(subscriptions) > 0")`.
