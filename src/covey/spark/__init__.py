@@ -8,5 +8,17 @@ from covey.spark.batch import match_events, matching
 from covey.spark.build import build_index
 from covey.spark.files import match_files
 from covey.spark.session import local_session
+from covey.spark.stream import match_stream
+from covey.spark.stream_listener import MatchListener
+from covey.spark.stream_sink import read_matches
 
-__all__ = ["build_index", "local_session", "match_events", "match_files", "matching"]
+__all__ = [
+    "MatchListener",
+    "build_index",
+    "local_session",
+    "match_events",
+    "match_files",
+    "match_stream",
+    "matching",
+    "read_matches",
+]
