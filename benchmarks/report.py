@@ -61,7 +61,9 @@ def render(results: dict[str, Any], page: Path) -> None:
     workloads = list(dict.fromkeys(run["workload"] for run in results["runs"]))
     parts = [_head(results)]
     for workload in workloads:
-        runs = [run for run in results["runs"] if run["workload"] == workload]
+        runs = sorted(
+            (run for run in results["runs"] if run["workload"] == workload), key=lambda run: run["subscriptions"]
+        )
         parts.append(_section(workload, runs))
     picture = page.with_suffix(".svg")
     if plot.draw(results["runs"], workloads, picture):
