@@ -45,4 +45,4 @@ def _lines(runs: list[dict[str, Any]], workload: str) -> dict[str, list[tuple[in
         if run["workload"] == workload:
             for result in filter(measured, run["results"]):
                 lines.setdefault(result["peer"], []).append((run["subscriptions"], result["events_per_second"]))
-    return lines
+    return {engine: sorted(points) for engine, points in lines.items()}
