@@ -45,11 +45,11 @@ NOTES = """\
   `eq` only. It takes events as JSON text: reading them is part of its times.
 - `event_ruler` and `lucene_monitor` say below each table how they were called and what they cannot express.
 - `hypermatch` has a place among the peers but no program: its Go module could not be downloaded.
-- How cost grows: with candidates and matches. On `conj-narrow` and `eq` an event has ten times the candidates, and on
-  `eq` ten times the matches, when subscriptions grow tenfold; what an event costs besides hardly changes. `range` has
-  no key: a tenth of all subscriptions are candidates of every event, so its cost is linear in their number, 64 events
-  at a time. `paper` can't be partitioned at all: half of it matches, every diagram is evaluated for every event, 512 at
-  a time, and writing the matches out is most of the work.
+- How cost grows: with candidates and matches. `conj-narrow` keeps ten matches an event at every size while candidates
+  grow with the subscriptions, 64 of them to a word; from 100,000 to a million an event costs two and a half times as
+  much, most of it cache misses. `range` has no key: a tenth of all subscriptions are candidates of every event, so its
+  cost is linear in their number, 64 events at a time. `paper` can't be partitioned at all: half of it matches, every
+  diagram is evaluated for every event, 512 at a time, and writing the matches out is most of the work.
 - Peers were run with up to 100,000 subscriptions. A peer is tried at a size only when it loaded the size before within
   its limits and with the right total.
 """
