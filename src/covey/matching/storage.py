@@ -7,8 +7,8 @@
     then           the manifest (JSON), and the arrays at offsets that are multiples of 64, each with its own CRC-32
 
 Writing goes to a file beside the target, which is synced and then renamed over it, so a crash leaves the old file or
-the new one. Opening checks lengths, and by default every checksum (about a second a gigabyte); `verify=False` maps
-without reading the arrays, in a millisecond or so whatever the size.
+the new one. Opening checks lengths, and by default every checksum (some 0.4 s a gigabyte); `verify=False` maps
+without reading the arrays, in about a millisecond at 100,000 subscriptions.
 """
 
 from __future__ import annotations

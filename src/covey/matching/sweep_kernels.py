@@ -5,8 +5,8 @@ distinct atom is evaluated once for the tile of 512 events (a row of 8 words, on
 is evaluated bottom up on such rows: a node is one blend of its two successors' rows. The results of 64 subscriptions
 for 64 events are a square of bits; transposed, an event's matches come out in order.
 
-Cost: a blend of some 2 ns for each node and 512 events, a transposition of some 0.2 µs for each 64 subscriptions and
-64 events, and about 1 ns for each match written.
+Cost, measured on one 2.8 GHz core: a blend of some 4 ns for each node and 512 events, a transposition of some 0.35 µs
+for each 64 subscriptions and 64 events, and about 1.5 ns for each match written.
 """
 
 from __future__ import annotations

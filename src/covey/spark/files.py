@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType
@@ -162,7 +163,7 @@ def _needed(schema: pa.Schema, attributes: Iterable[str]) -> list[str]:
         if any(name == field.name or name.startswith(field.name + ".") for name in attributes):
             try:
                 fields.append(StructField(field.name, from_arrow_type(_plain(field.type))))
-            except Exception:
+            except PySparkTypeError:
                 raise CoveyError(
                     f"column {field.name!r} is of Arrow type {field.type}, which filters can't compare, and some "
                     "filter names it; write the file with another type"
