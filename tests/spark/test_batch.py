@@ -275,7 +275,7 @@ def test_steps_regroup_batches_and_lose_no_row() -> None:
     sizes = [rng.choice([0, 1, 5, 100, 5000]) for _ in range(200)]
     values = iter(range(sum(sizes)))
     batches = [pa.RecordBatch.from_pydict({"x": pa.array([next(values) for _ in range(n)], pa.int64())}) for n in sizes]
-    steps = Steps(batches, most=10_000)
+    steps = Steps(batches, most=10_000, rows=4_096)
     seen: list[int] = []
     for table in steps:
         seen += table.column("x").to_pylist()

@@ -50,6 +50,8 @@ class History:
     """How many subscriptions name an attribute."""
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How many subscriptions name two attributes together; the names are sorted."""
+    untracked: Counter[str] = field(default_factory=Counter)
+    """By attribute, uses of tests that are too rare to be listed in `tests`, where a summary was read."""
 
     @classmethod
     def of(
@@ -71,12 +73,12 @@ class History:
 
     def concentration(self) -> dict[str, float]:
         """For each attribute the chance that two of its tests, drawn by use, are the same."""
-        total: Counter[str] = Counter()
+        total: Counter[str] = Counter(self.untracked)
         squares: Counter[str] = Counter()
         for test, count in self.tests.items():
             total[attribute_of(test)] += count
             squares[attribute_of(test)] += count * count
-        return {name: squares[name] / total[name] ** 2 for name in total}
+        return {name: squares[name] / total[name] ** 2 for name in total if total[name]}
 
     def together(self, left: str, right: str) -> float:
         """Of the subscriptions that name either attribute, the part that names both."""

@@ -1,12 +1,13 @@
 """covey on Spark: DataFrames of events matched against tables of subscriptions, in bulk.
 
-May import everything below it (`covey.matching`, `covey.events`, `covey.language`, `covey.filters`); nothing below
+May import everything below it (`covey.relations`, `covey.history`, `covey.matching` and so on); nothing below
 knows of Spark, and PySpark is imported only here. It uses the DataFrame API alone, so it runs on Spark Connect too.
 """
 
 from covey.spark.batch import match_events, matching
 from covey.spark.build import build_index
 from covey.spark.files import match_files
+from covey.spark.profile import profile
 from covey.spark.session import local_session
 from covey.spark.stream import match_stream
 from covey.spark.stream_listener import MatchListener
@@ -20,5 +21,6 @@ __all__ = [
     "match_files",
     "match_stream",
     "matching",
+    "profile",
     "read_matches",
 ]

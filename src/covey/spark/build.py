@@ -66,10 +66,7 @@ def add_frame(
     written as Spark writes them."""
     if dialect not in DIALECTS:
         raise CoveyError(f"the dialect {dialect!r} is not known; use one of {', '.join(DIALECTS)}")
-    for name in (id, filter):
-        if subscriptions.columns.count(name) != 1:
-            has = ", ".join(subscriptions.columns)
-            raise CoveyError(f"the subscriptions need one column {name!r}; theirs are {has} (id= and filter= choose)")
+    check_columns(subscriptions, id, filter)
     rows = subscriptions.select(
         F.col(quoted(id)).cast("string").alias("id"), F.col(quoted(filter)).cast("string").alias("filter")
     ).toArrow()
@@ -79,6 +76,14 @@ def add_frame(
     if dialect == "sql":
         return index.add_many(zip(ids, texts, strict=True), on_error=on_error)
     return _add_parsed(index, ids, texts, dialect, on_error)
+
+
+def check_columns(subscriptions: DataFrame, *names: str) -> None:
+    """Whether a table of subscriptions has the columns that are asked of it."""
+    for name in names:
+        if subscriptions.columns.count(name) != 1:
+            has = ", ".join(subscriptions.columns)
+            raise CoveyError(f"the subscriptions need one column {name!r}; theirs are {has} (id= and filter= choose)")
 
 
 def _add_parsed(index: Index, ids: list[str], texts: list[str], dialect: str, on_error: OnError) -> AddReport:

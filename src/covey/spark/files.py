@@ -31,10 +31,10 @@ from covey.spark.batch import COLUMNS, Output, check_output, errors_frame
 from covey.spark.build import OnError
 from covey.spark.placing import Subscriptions, place
 from covey.spark.types import selection
-from covey.spark.workers import IndexFile, as_lists, match_steps
+from covey.spark.workers import IndexFile, as_lists, match_steps, slices
 
 _ROWS_A_TASK = 250_000
-_BATCH = 65_536
+_BATCH = 131_072
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ def match_run(
         file = pa.array([run.file]).take(pa.array(np.zeros(count, dtype=np.int64)))
         found = as_lists(offsets, ids) if output == "array" else ids
         arrays = [_as(column, kind) for column, kind in zip([file, *kept, found], types, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, names=result.names)
+        yield from slices(pa.RecordBatch.from_arrays(arrays, names=result.names))
 
 
 def _as(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:

@@ -69,6 +69,19 @@ def selection(schema: StructType, attributes: Iterable[str]) -> list[tuple[str, 
     return [(name, _expression(place)) for name, place in chosen.items()]
 
 
+def comparable(schema: StructType, prefix: str = "") -> list[str]:
+    """Dotted names of all columns, and fields of structs, that filters can compare."""
+    names: list[str] = []
+    for field in schema.fields:
+        kind = field.dataType
+        inner = kind.elementType if isinstance(kind, ArrayType) else kind
+        if isinstance(kind, StructType):
+            names += comparable(kind, f"{prefix}{field.name}.")
+        elif isinstance(inner, _SCALARS):
+            names.append(prefix + field.name)
+    return names
+
+
 def quoted(name: str) -> str:
     """A column's name in backquotes, so that its dots are no steps."""
     return "`" + name.replace("`", "``") + "`"
