@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks import plot
+from benchmarks import plot, sections
 from benchmarks.engines import Result, measured
 
 HEADER = (
@@ -68,7 +68,8 @@ def render(results: dict[str, Any], page: Path) -> None:
     picture = page.with_suffix(".svg")
     if plot.draw(results["runs"], workloads, picture):
         parts.insert(1, f"![Events a second against the number of subscriptions]({picture.name})\n")
-    parts.append("## Notes\n\n" + NOTES)
+    parts += sections.kept()
+    parts.append("## Notes on the engines\n\n" + NOTES)
     page.write_text("\n".join(parts))
 
 

@@ -19,8 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from benchmarks import sections
 from benchmarks.machine import describe
 from benchmarks.spark import baselines
+from benchmarks.spark.costs import Cost, costs_of
 from benchmarks.workloads import Workload, generate
 from covey.spark import build_index, local_session, match_events, match_files
 
@@ -86,26 +88,36 @@ def covey_lines(spark: SparkSession, options: argparse.Namespace, directory: Pat
     return lines
 
 
-def peer_lines(spark: SparkSession, options: argparse.Namespace) -> list[Line]:
+def peer_lines(spark: SparkSession, options: argparse.Namespace, name: str) -> list[Line]:
     """covey and the others at the smaller number of subscriptions; the slow ones on fewer events."""
     n = options.small
-    workload = generate("conj", n, options.events)
+    workload = generate(name, n, options.events)
     whole = cached(spark.createDataFrame(workload.events))
     some, few = (cached(spark.createDataFrame(workload.events.slice(0, size))) for size in (20_000, 2_000))
     subscriptions = spark.createDataFrame(workload.subscriptions, "id string, filter string")
     makers: list[tuple[str, Callable[[], DataFrame], int]] = [
         ("`match_events`, arrays", lambda: match_events(whole, subscriptions), options.events),
-        ("broadcast hash join, written for this shape", lambda: baselines.hash_join(spark, whole, workload),
+        ("`mapInArrow` that passes the columns through", lambda: whole.mapInArrow(passed, whole.schema),
          options.events),
-        ("brute force in Numba in `mapInArrow`", lambda: baselines.brute_force(some, workload), 20_000),
-        ("broadcast nested loop join", lambda: baselines.nested_loop_join(spark, some, workload), 20_000),
     ]  # fmt: skip
+    if name == "conj":
+        makers += [
+            ("broadcast hash join, written for this shape", lambda: baselines.hash_join(spark, whole, workload),
+             options.events),
+            ("brute force in Numba in `mapInArrow`, written for this shape",
+             lambda: baselines.brute_force(some, workload), 20_000),
+            ("broadcast nested loop join", lambda: baselines.nested_loop_join(spark, some, workload), 20_000),
+        ]  # fmt: skip
+    else:
+        makers.append(
+            ("brute force in Numba in `mapInArrow`", lambda: baselines.boolean_brute_force(some, workload), 20_000)
+        )
     lines = []
     for what, make, count in makers:
         lines.append(Line(what, n, rate(make, count, options.runs)))
-        say(f"{what}: {lines[-1].rate:,.0f} events/s")
+        say(f"{name}, {what}: {lines[-1].rate:,.0f} events/s")
     lines.append(Line("array of CASE expressions, tuned", n, case_rate(spark, few, workload)))
-    say(f"{lines[-1].what}: {lines[-1].rate:,.0f} events/s")
+    say(f"{name}, {lines[-1].what}: {lines[-1].rate:,.0f} events/s")
     return lines
 
 
@@ -117,7 +129,8 @@ def case_rate(spark: SparkSession, events: DataFrame, workload: Workload) -> flo
         seconds.append(run(baselines.case_array(spark, frame, workload)))
     for name in ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"):
         spark.conf.unset(name)
-    return half.count() / max(1e-9, seconds[2] - seconds[1])
+    more = seconds[2] - seconds[1]
+    return half.count() / more if more > 0 else events.count() / seconds[2]
 
 
 def cached(events: DataFrame) -> DataFrame:
@@ -126,17 +139,25 @@ def cached(events: DataFrame) -> DataFrame:
     return events
 
 
-def page(lines: list[Line], peers: list[Line], spark: SparkSession) -> str:
+def page(parts: dict[str, list[Line]], costs: list[Cost], spark: SparkSession) -> str:
     """The tables, with each rate beside the first line's."""
     facts = describe()
-    rows = [f"{facts['Processor']}, {facts['Cores']} cores, {facts['Memory']}; PySpark {spark.version}\n"]
-    for part, against in ((lines, "of the pass-through"), (peers, "covey is faster")):
-        rows += [f"| | subscriptions | events/s | {against} |", "|---|---|---|---|"]
+    rows = [f"{facts['Processor']}, {facts['Cores']} cores, {facts['Memory']}; PySpark {spark.version}. {HOW}\n"]
+    for number, (title, part) in enumerate(parts.items()):
+        against = "covey is faster" if number else "of the pass-through"
+        rows += [f"{title}\n", f"| | events/s | {against} |", "|---|---:|---:|"]
         for line in part:
-            ratio = f"{line.rate / part[0].rate:.2f}" if part is lines else f"{part[0].rate / line.rate:,.1f} times"
-            rows.append(f"| {line.what} | {line.subscriptions:,} | {line.rate:,.0f} | {ratio} |")
+            ratio = f"{part[0].rate / line.rate:,.1f}×" if number else f"{line.rate / part[0].rate:.2f}"
+            rows.append(f"| {line.what} | {line.rate:,.0f} | {ratio} |")
         rows.append("")
+    rows += ["| | |", "|---|---:|", *(f"| {cost.what} | {cost.figure} |" for cost in costs), ""]
     return "\n".join(rows)
+
+
+HOW = (
+    "Events are cached in the JVM's memory, but for `match_files`, which reads Parquet; results go to Spark's `noop` "
+    "sink; best of several runs after one that warms up. covey answers with ids, brute force with integers."
+)
 
 
 def main() -> None:
@@ -144,19 +165,25 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--subscriptions", type=int, default=100_000)
     parser.add_argument("--small", type=int, default=10_000, help="subscriptions for the comparison with other ways")
+    parser.add_argument("--large", type=int, default=1_000_000, help="subscriptions for building and changing")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--runs", type=int, default=4, help="runs of which the best counts")
     parser.add_argument("--quick", action="store_true", help="100,000 events, 10,000 and 1,000 subscriptions")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
     options = parser.parse_args()
     if options.quick:
-        options.events, options.subscriptions, options.small = 100_000, 10_000, 1_000
+        options.events, options.subscriptions, options.small, options.large = 100_000, 10_000, 1_000, 20_000
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     spark = local_session("covey benchmark", options.cores, **{"spark.driver.memory": "4g"})
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as directory:
-        lines = covey_lines(spark, options, Path(directory))
-        peers = peer_lines(spark, options)
-        print(page(lines, peers, spark))
+        parts = {f"{options.subscriptions:,} `conj` subscriptions:": covey_lines(spark, options, Path(directory))}
+        for name in ("conj", "bool"):
+            parts[f"{options.small:,} `{name}` subscriptions:"] = peer_lines(spark, options, name)
+        text = page(parts, costs_of(spark, options, Path(directory)), spark)
+    print(text)
+    if options.write:
+        sections.write("spark", "On Spark", ["python", "-m", "benchmarks.spark", *sys.argv[1:]], text)
 
 
 if __name__ == "__main__":
