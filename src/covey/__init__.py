@@ -14,6 +14,7 @@ from covey.errors import (
 )
 from covey.events import Attribute, Schema, parse_xml, read_json_lines
 from covey.filters import Filter, attr
+from covey.history import Profile
 from covey.language import from_json, parse, to_json
 from covey.limits import Limits
 from covey.matching import (
@@ -27,6 +28,8 @@ from covey.matching import (
     Statistics,
     explain,
 )
+from covey.relations import Relation, relate
+from covey.relations.merging import Merger, merge
 
 __version__ = "0.1.0"
 
@@ -49,6 +52,9 @@ __all__ = [
     "LimitError",
     "Limits",
     "Matches",
+    "Merger",
+    "Profile",
+    "Relation",
     "Schema",
     "SchemaError",
     "Statistics",
@@ -56,8 +62,10 @@ __all__ = [
     "attr",
     "explain",
     "from_json",
+    "merge",
     "parse",
     "parse_xml",
     "read_json_lines",
+    "relate",
     "to_json",
 ]

@@ -8,10 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from covey.filters.semantics import Defaults, Semantics
+
+
+class Relations(Protocol):
+    """Decides how filters relate; `covey.relations`, which knows filters and isn't known here, puts itself in place."""
+
+    def covers(self, f: Filter, g: Filter, *, semantics: Semantics, defaults: Defaults | None) -> bool:
+        """Whether every event that matches g matches f."""
+
+    def equivalent(self, f: Filter, g: Filter, *, semantics: Semantics, defaults: Defaults | None) -> bool:
+        """Whether the same events match both."""
+
+    def overlaps(self, f: Filter, g: Filter, *, semantics: Semantics, defaults: Defaults | None) -> bool:
+        """Whether some event matches both."""
+
+
+_relations: list[Relations] = []
+
+
+def use_relations(relations: Relations) -> None:
+    """Have filters answer `covers`, `equivalent` and `overlaps` by these."""
+    _relations[:] = [relations]
+
+
+def _known_relations() -> Relations:
+    if not _relations:
+        raise RuntimeError("nothing decides how filters relate yet; import covey.relations first")
+    return _relations[0]
 
 
 class Filter:
@@ -57,6 +84,18 @@ class Filter:
         from covey.filters.semantics import matches
 
         return matches(self, event, semantics=semantics, defaults=defaults)
+
+    def covers(self, other: Filter, *, semantics: Semantics = "sql", defaults: Defaults | None = None) -> bool:
+        """Whether every event that matches the other filter certainly matches this one."""
+        return _known_relations().covers(self, other, semantics=semantics, defaults=defaults)
+
+    def equivalent(self, other: Filter, *, semantics: Semantics = "sql", defaults: Defaults | None = None) -> bool:
+        """Whether certainly the same events match both filters."""
+        return _known_relations().equivalent(self, other, semantics=semantics, defaults=defaults)
+
+    def overlaps(self, other: Filter, *, semantics: Semantics = "sql", defaults: Defaults | None = None) -> bool:
+        """Whether some event matches both filters, or it isn't known that none does."""
+        return _known_relations().overlaps(self, other, semantics=semantics, defaults=defaults)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -6,6 +6,7 @@ knows of Spark, and PySpark is imported only here. It uses the DataFrame API alo
 
 from covey.spark.batch import match_events, matching
 from covey.spark.build import build_index
+from covey.spark.compact import Compaction, compact
 from covey.spark.files import match_files
 from covey.spark.profile import profile
 from covey.spark.session import local_session
@@ -14,8 +15,10 @@ from covey.spark.stream_listener import MatchListener
 from covey.spark.stream_sink import read_matches
 
 __all__ = [
+    "Compaction",
     "MatchListener",
     "build_index",
+    "compact",
     "local_session",
     "match_events",
     "match_files",

@@ -1,0 +1,181 @@
+"""Boolean filters between two kinds of conjunctions: a hull that they imply, and inner boxes that imply them.
+
+Whether one Boolean filter covers another is decided exactly elsewhere (`covey.relations.exact`), for a price. Most
+pairs need no decision. With H(f) a conjunction that f implies and I(f) some satisfiable conjunctions that imply f:
+
+- e covers n if one of I(e) covers H(n);
+- e doesn't cover n unless H(e) covers each of I(n).
+
+Both are questions about conjunctions, which the covering table answers by index. The boxes are the terms of a
+disjunctive normal form, as many as `INNER_BOXES` allows; where that is all of them and every test is a value set, the
+hull is the least there is: for each attribute the union of the boxes' sets.
+
+Three-valued logic makes four questions of a filter (is it true, false, not true, not false), which are closed under
+all operators; a predicate answers each with a value set, or isn't understood (patterns, lists): then it says nothing in
+the hull and has no inner box.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from covey.events.schema import Schema
+from covey.filters.algebra import And, Constant, Filter, Is, Not, Or
+from covey.filters.predicates import Predicate
+from covey.filters.semantics import Defaults, Semantics
+from covey.relations.conjunctions import UNSATISFIABLE, Conjunction, conjunction_from
+from covey.relations.predicate_sets import from_predicate
+from covey.relations.value_sets import DEFINED, EVERYTHING, ValueSet
+
+INNER_BOXES: Final = 16
+"""Inner boxes that are kept of a filter."""
+
+_Question: TypeAlias = Literal["true", "false", "not true", "not false"]
+_Sets: TypeAlias = dict[str, ValueSet]
+
+_NEGATED: Final[dict[_Question, _Question]] = {
+    "true": "false",
+    "false": "true",
+    "not true": "not false",
+    "not false": "not true",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A hull and inner boxes of a filter. `complete`: the filter is the union of the boxes."""
+
+    hull: Conjunction
+    inner: tuple[Conjunction, ...]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Bounds on the way: no hull where nothing meets the part."""
+
+    hull: _Sets | None
+    inner: tuple[_Sets, ...]
+    complete: bool
+
+
+_NEVER: Final = _Part(None, (), True)
+_ALWAYS: Final = _Part({}, ({},), True)
+_ANYTHING: Final = _Part({}, (), False)
+
+
+def bounds_of(condition: Filter, semantics: Semantics, defaults: Defaults | None, schema: Schema | None) -> Bounds:
+    """The bounds of a filter under a semantics."""
+    part = _part(condition, "true", semantics)
+    if semantics == "strict":
+        named = _box(dict.fromkeys(condition.attributes(), DEFINED))
+        part = _all([part, named])
+    if part.hull is None:
+        return Bounds(UNSATISFIABLE, (), True)
+    boxes = [conjunction_from(box.items(), semantics, defaults, schema) for box in part.inner]
+    inner = tuple(dict.fromkeys(box for box in boxes if box.satisfiable))
+    outer = None if part.complete else conjunction_from(part.hull.items(), semantics, defaults, schema)
+    return Bounds(_union(inner, schema) if outer is None else outer, inner, part.complete)
+
+
+def _union(boxes: tuple[Conjunction, ...], schema: Schema | None) -> Conjunction:
+    """The least conjunction that covers all of some; they are in normal form already."""
+    if not boxes:
+        return UNSATISFIABLE
+    result = dict(boxes[0].sets)
+    for box in boxes[1:]:
+        sets = dict(box.sets)
+        result = {name: values | sets[name] for name, values in result.items() if name in sets}
+    return conjunction_from(result.items(), schema=schema)
+
+
+def _part(condition: Filter, question: _Question, semantics: Semantics) -> _Part:
+    match condition:
+        case Predicate():
+            return _predicate(condition, question, semantics)
+        case And(parts):
+            asked = [_part(part, question, semantics) for part in parts]
+            return _all(asked) if question in ("true", "not false") else _any(asked)
+        case Or(parts):
+            asked = [_part(part, question, semantics) for part in parts]
+            return _any(asked) if question in ("true", "not false") else _all(asked)
+        case Not(part):
+            return _part(part, _NEGATED[question], semantics)
+        case Constant(value):
+            return _constant(value, question, semantics)
+        case Is(part, wanted):
+            return _is(part, wanted, question in ("true", "not false"), semantics)
+    raise TypeError(f"{type(condition).__name__} is not a filter")
+
+
+def _constant(value: bool | None, question: _Question, semantics: Semantics) -> _Part:
+    truth = value if semantics == "sql" else bool(value)
+    answers = {"true": truth is True, "false": truth is False, "not true": truth is not True}
+    return _ALWAYS if answers.get(question, truth is not False) else _NEVER
+
+
+def _is(part: Filter, wanted: bool | None, holds: bool, semantics: Semantics) -> _Part:
+    """IS is never unknown: it holds or it doesn't."""
+    if wanted is None:
+        if holds:
+            return _all([_part(part, "not true", semantics), _part(part, "not false", semantics)])
+        return _any([_part(part, "true", semantics), _part(part, "false", semantics)])
+    question: _Question = "true" if wanted else "false"
+    negated: _Question = "not true" if wanted else "not false"
+    return _part(part, question if holds else negated, semantics)
+
+
+def _predicate(predicate: Predicate, question: _Question, semantics: Semantics) -> _Part:
+    pair = from_predicate(predicate, semantics)
+    if pair is None:
+        return _ANYTHING
+    true, false = pair
+    values = {"true": true, "false": false, "not true": ~true}.get(question, ~false)
+    return _box({predicate.attribute: values})
+
+
+def _box(sets: _Sets) -> _Part:
+    if any(values.is_empty for values in sets.values()):
+        return _NEVER
+    return _Part(sets, (sets,), True)
+
+
+def _all(parts: list[_Part]) -> _Part:
+    result = _ALWAYS
+    for part in parts:
+        if result.hull is None or part.hull is None:
+            return _NEVER
+        hull = _meet(result.hull, part.hull)
+        if hull is None:
+            return _NEVER
+        met = [_meet(left, right) for left in result.inner for right in part.inner]
+        inner, whole = _first([box for box in met if box is not None])
+        result = _Part(hull, inner, whole and result.complete and part.complete)
+    return result
+
+
+def _any(parts: list[_Part]) -> _Part:
+    possible = [part for part in parts if part.hull is not None]
+    if not possible:
+        return _NEVER
+    hull = possible[0].hull or {}
+    for part in possible[1:]:
+        theirs = part.hull or {}
+        hull = {name: values | theirs[name] for name, values in hull.items() if name in theirs}
+    inner, whole = _first([box for part in possible for box in part.inner])
+    return _Part(hull, inner, whole and all(part.complete for part in possible))
+
+
+def _first(boxes: list[_Sets]) -> tuple[tuple[_Sets, ...], bool]:
+    return tuple(boxes[:INNER_BOXES]), len(boxes) <= INNER_BOXES
+
+
+def _meet(left: _Sets, right: _Sets) -> _Sets | None:
+    result = dict(left)
+    for name, values in right.items():
+        both = values & result.get(name, EVERYTHING)
+        if both.is_empty:
+            return None
+        result[name] = both
+    return result

@@ -1,0 +1,57 @@
+"""What a covering table holds: distinct filters, with the ids that share each."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import TypeAlias
+
+from covey.filters.algebra import Filter
+from covey.relations.conjunctions import Conjunction
+from covey.relations.covering.bounds import Bounds
+from covey.relations.covering.roots import Box
+
+Key: TypeAlias = Conjunction | Filter
+"""What makes filters the same: a conjunction in normal form, else the filter's structure."""
+
+
+class Form:
+    """A distinct filter. The first id that came with it speaks for it; the others are covered by that one."""
+
+    __slots__ = ("_bounds", "age", "boolean", "first", "hull", "inner", "key", "number", "others")
+
+    def __init__(self, key: Key, bounds: Bounds | None, first: Hashable, age: int) -> None:
+        self.key = key
+        self._bounds = bounds
+        self.boolean = not isinstance(key, Conjunction)
+        self.first = first
+        self.others: OrderedDict[Hashable, None] | None = None
+        self.age = age
+        self.number = -1
+        self.hull: Box | None = None
+        """Where it is filed; None for what nothing meets."""
+        self.inner: Box | None = None
+        """The inner box that it is filed under too; None for conjunctions."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """The filter's hull and inner boxes; a conjunction is its own."""
+        if self._bounds is None:
+            assert isinstance(self.key, Conjunction)
+            self._bounds = Bounds(self.key, (self.key,) if self.key.satisfiable else (), True)
+        return self._bounds
+
+    def join(self, id: Hashable) -> None:
+        """One more id with this filter."""
+        if self.others is None:
+            self.others = OrderedDict()
+        self.others[id] = None
+
+    def leave(self, id: Hashable) -> bool:
+        """An id goes; True where it spoke for the form and another does from now on. There must be another."""
+        assert self.others
+        if id != self.first:
+            del self.others[id]
+            return False
+        self.first, _ = self.others.popitem(last=False)
+        return True
