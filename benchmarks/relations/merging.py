@@ -1,14 +1,14 @@
 """Merging tables of Li, Hou and Jacobsen's kind (section 6, figures 14 and 15): sizes by threshold. Prints Markdown.
 
-    python -m benchmarks.relations.merging [--subscriptions 100000] [--set A] [--pieces 1] [--measure degree] [--events 2000]
+    python -m benchmarks.relations.merging [--subscriptions 100000] [--set A] [--pieces 1] [--measure degree]
 
-The paper's 100,000 subscriptions became some 32,852 at threshold 0, by covering and perfect merging, and few more merged
-above 0.15; its world of subscriptions isn't known beyond what `predicate_pools.py` says. Its mergers are single
+The paper's 100,000 subscriptions became some 32,852 at threshold 0, by covering and perfect merging, and few more
+merged above 0.15; its world of subscriptions isn't known beyond what `predicate_pools.py` says. Its mergers are single
 predicates, hence one piece here, and its threshold bounds the degree times the merger's chance ("traffic").
 
 Events are uniform on each attribute's range, those that are counted on drawn independently of those that degrees come
-from. Wanted events match a subscription; forwarded ones match the merged table. In vain, of all pairs of an event and an
-entry that matches it, are those without a matching part.
+from. Wanted events match a subscription; forwarded ones match the merged table. In vain, of all pairs of an event and
+an entry that matches it, are those without a matching part.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main() -> None:
 def uniform(pool: Pool) -> Uniform:
     """Each attribute over the range of its constants."""
     highest = max(int(one.value) for one in predicates(pool) if isinstance(one.value, int))
-    return Uniform({name: (0, highest) for name in ATTRIBUTES})
+    return Uniform(dict.fromkeys(ATTRIBUTES, (0, highest)))
 
 
 def advertised(pool: Pool) -> tuple[Filter, ...]:

@@ -1,4 +1,4 @@
-"""`covey explain`, `covey index`, `covey demo` and `covey --version`."""
+"""`covey explain`, `covey index`, the demo's market and `covey --version`."""
 
 from __future__ import annotations
 
@@ -96,13 +96,6 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
         main(["--version"])
     assert left.value.code == 0
     assert capsys.readouterr().out == f"covey {library.__version__}\n"
-
-
-def test_the_demo_shows_matches_and_their_reasons(covey: Run) -> None:
-    done = covey("demo", "--traders", 2000, "--quotes", 3000)
-    assert (done.code, done.err) == (0, "")
-    for part in ("2,000 traders", "3,000 quotes", "subscriptions/s", "quotes/s", "matches:", "does not match:"):
-        assert part in done.out
 
 
 def test_the_demos_market_is_decided_by_its_seed_and_matches_as_defined() -> None:

@@ -89,12 +89,14 @@ def test_imperfect_mergers_and_prunings_only_add_matches() -> None:
     seen = EventSample(events(2_000, 4))
     exact = compact(given)
     merged = compact(given, imt=0.7, chances=seen)
-    pruned = compact(given, prune=0.5, chances=seen)
     assert len(merged.entries) < len(exact.entries)
-    assert len(pruned.entries) < len(exact.entries)
     assert check(exact, given, events(100, 5), "sql", exact=True) == 0
     assert check(merged, given, events(400, 5), "sql", exact=False) > 0
-    assert check(pruned, given, events(400, 5), "sql", exact=False) > 0
+    parts = [(str(number), covey.parse(f"a = {number % 40} AND b > 2 AND c = 'w'")) for number in range(80)]
+    pruned = compact(parts, prune=0.3, chances=seen, merging=False)
+    assert len(pruned.entries) < len(compact(parts, merging=False).entries)
+    assert sum(len(entry.filter.attributes()) for entry in pruned.entries) < 80
+    assert check(pruned, parts, events(400, 5), "sql", exact=False) > 0
 
 
 def test_imperfect_steps_ask_for_events() -> None:

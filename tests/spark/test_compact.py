@@ -99,7 +99,7 @@ def test_imperfect_steps_make_it_smaller_and_only_add_matches(spark: SparkSessio
     found = compact(frame, profile=profile, imt=0.7, advertisements=advertised, prune=0.3)
     sizes = {step.name: step.after for step in found.steps}
     assert sizes["merging up to 0.7"] < sizes["merging"]
-    assert sizes["covering of the pruned"] < sizes["merging up to 0.7"]
+    assert sizes["covering of the pruned"] <= sizes["merging up to 0.7"]
     assert check(found.table.collect(), given, events(100, 7)) > 0
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
+from covey.cli import spark_arguments
 from covey.cli.sources import FORMATS, Format
 from covey.errors import CoveyError
 from covey.filters.semantics import SEMANTICS, Semantics
@@ -18,7 +19,7 @@ BATCH_SIZE: Final = 32_768
 """Events a batch: enough that matching costs little an event, few enough that dense matches fit in memory."""
 
 
-class Options(argparse.Namespace):
+class Options(spark_arguments.SparkOptions):
     """What the user asked for. Each command has its own part of these."""
 
     command: str
@@ -38,12 +39,15 @@ class Options(argparse.Namespace):
     count: bool
     output: str | None
     words: list[str]
+    first: str
+    second: str
     id: str | None
     json: bool
     file: str
     traders: int
-    quotes: int
+    quotes: int | None
     seed: int
+    spark: bool
 
 
 class UsageError(CoveyError):
@@ -69,8 +73,10 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     _match(commands)
     _explain(commands)
+    _relate(commands)
     _index(commands)
     _demo(commands)
+    spark_arguments.add(commands, _filters, _positive)
     options, rest = parser.parse_known_args(arguments, namespace=Options())
     if options.command == "explain":
         # argparse gives up on a list of words once an option stands between them.
@@ -78,8 +84,8 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
         rest = [word for word in rest if word not in options.words]
     if rest:
         raise UsageError(f"{rest[0]} is not an option here; see covey {options.command} --help")
-    if options.command == "index":
-        options.command = f"index {options.action}"
+    if options.command in ("index", "spark"):
+        options.command = f"{options.command} {options.action}"
     return options
 
 
@@ -130,6 +136,19 @@ def _explain(commands: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
 
 
+def _relate(commands: Any) -> None:
+    parser = commands.add_parser(
+        "relate",
+        help="say whether one filter covers another, and show events that tell them apart",
+        description="Say how two filters relate: whether each event that matches one matches the other, whether any "
+        "matches both; and show such events, and those that match only one.",
+    )
+    parser.add_argument("first", metavar="A", help="a filter")
+    parser.add_argument("second", metavar="B", help="another")
+    _meaning(parser)
+    parser.add_argument("--json", action="store_true", help="print the relation as JSON")
+
+
 def _index(commands: Any) -> None:
     parser = commands.add_parser("index", help="build an index file, or look at one")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
@@ -161,12 +180,19 @@ def _demo(commands: Any) -> None:
     parser = commands.add_parser(
         "demo",
         help="a market of made-up stocks: traders, quotes, who hears of what",
-        description="Index the wishes of made-up traders, match a stream of made-up stock quotes with them, explain a "
-        "match and a miss, and say how fast that was here.",
+        description="Index the wishes of made-up traders, match made-up stock quotes with them on Spark, as a batch "
+        "and as a stream whose subscriptions change while it runs, explain a match and a miss, and say how fast that "
+        "was here. Charts go to an HTML file. Without Spark the library alone does what it can.",
     )
     parser.add_argument("--traders", type=_positive, default=50_000, help="subscriptions (%(default)s)")
-    parser.add_argument("--quotes", type=_positive, default=200_000, help="events (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="another seed makes another market (%(default)s)")
+    parser.add_argument("--quotes", type=_positive, help="events; by itself 1,000,000, without Spark 200,000")
+    parser.add_argument("--seed", type=_natural, default=1, help="another seed makes another market (%(default)s)")
+    parser.add_argument("--cores", type=_positive, help="cores for Spark; by itself all")
+    parser.add_argument("--no-spark", dest="spark", action="store_false", help="the library alone")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", default="covey-demo.html", help="where the charts go (%(default)s)"
+    )
+    parser.set_defaults(master=None, remote=None, conf=[], spark_log=None)
 
 
 def _filters(parser: argparse.ArgumentParser) -> None:
@@ -176,9 +202,20 @@ def _filters(parser: argparse.ArgumentParser) -> None:
         names = [f"--{name}-column"] if parser.prog.endswith("explain") else [f"--{name}", f"--{name}-column"]
         column = f"the subscriptions' column of {name}s, by itself {name!r}"
         parser.add_argument(*names, dest=f"{name}_column", default=name, metavar="NAME", help=column)
+    _meaning(parser)
+
+
+def _meaning(parser: argparse.ArgumentParser) -> None:
+    """What filters are written in, and what they mean."""
     parser.add_argument("--dialect", choices=tuple(DIALECTS), default="sql", help="of the filters (%(default)s)")
     parser.add_argument("--semantics", choices=SEMANTICS, help="what a test on a missing attribute means (sql)")
     parser.add_argument("--schema", metavar="FILE", help="the events' schema, as JSON")
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up")
+    return int(text)
 
 
 def _positive(text: str) -> int:

@@ -1,4 +1,7 @@
-"""`covey demo`: a market of made-up stocks, from subscriptions to matches and their reasons, with what it took here."""
+"""`covey demo`: a market of made-up stocks, from subscriptions to matches and their reasons, with what it took here.
+
+On Spark where there is one (`spark_demo`), else with the library alone.
+"""
 
 from __future__ import annotations
 
@@ -16,50 +19,78 @@ from rich.markup import escape
 from rich.table import Table
 
 from covey.cli.arguments import BATCH_SIZE, Options
+from covey.cli.spark_session import NO_SPARK, spark_is_installed
 from covey.cli.stocks import Market, market, quotes, wishes
+from covey.errors import CoveyError
 from covey.matching import Index, Matches
 
+_QUOTES = 200_000
 _SHOWN = 6
 _IDS = 2
-_PATIENCE = 1.5
+_PATIENCE = 4.0
 """Seconds after which the user is told what the wait is for."""
 
 
 def run(options: Options) -> int:
     """Show the whole way."""
     console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    lacks = _lack(options)
+    if lacks is None:
+        from covey.cli import spark_demo
+
+        return spark_demo.run(options, console)
+    if lacks:
+        console.print(f"[bold]Without Spark:[/] {escape(lacks)}\nHere is what the library does alone.\n")
+    return _library(options, console)
+
+
+def _lack(options: Options) -> str | None:
+    """What is missing for Spark; empty where the user doesn't want it, None where all is there."""
+    if not options.spark:
+        return ""
+    if not spark_is_installed():
+        return NO_SPARK
+    from covey.spark.session import find_java
+
+    try:
+        find_java()
+    except CoveyError as error:
+        return str(error)
+    return None
+
+
+def _library(options: Options, console: Console) -> int:
+    count = options.quotes or _QUOTES
     stocks = market(options.seed)
-    _compile_kernels(stocks, options.seed, console)
+    compile_kernels(stocks, options.seed, console)
     texts = wishes(stocks, options.traders, options.seed)
-    console.print(f"[bold]{len(texts):,} traders[/] say what they want to hear of. Some of them:")
-    for name, text in _different(texts):
-        console.print(f"  {name}  {escape(text)}")
+    show_wishes(texts, console)
     index = Index()
-    with _timed() as building:
+    with timed() as building:
         index.add_many(texts)
     console.print(f"indexed in {building.seconds:.2f} s: {len(texts) / building.seconds:,.0f} subscriptions/s\n")
 
-    stream = quotes(stocks, options.quotes, options.seed)
+    stream = quotes(stocks, count, options.seed)
     first: Matches | None = None
     total = 0
-    with _timed() as matching:
+    with timed() as matching:
         for batch in stream.to_batches(max_chunksize=BATCH_SIZE):
             found = index.match_batch(batch)
             total += len(found)
             first = first or found
     assert first is not None
-    events, matches = options.quotes / matching.seconds, total / matching.seconds
-    console.print(f"[bold]{options.quotes:,} quotes[/] come in. Some of them, and who hears of them:")
-    console.print(_sample(stream, first))
-    _explain(index, stream, first, console)
+    events, matches = count / matching.seconds, total / matching.seconds
+    show_matches(index, stream, first, console)
     console.print(f"matched in {matching.seconds:.2f} s: [bold]{events:,.0f} quotes/s[/], {matches:,.0f} matches/s")
-    console.print(f"{total:,} matches, {total / options.quotes:.1f} a quote. The seed was {options.seed}.")
+    console.print(f"{total:,} matches, {total / count:.1f} a quote. The seed was {options.seed}.")
     return 0
 
 
-def _compile_kernels(stocks: Market, seed: int, console: Console) -> None:
+def compile_kernels(stocks: Market, seed: int, console: Console) -> None:
     """Numba compiles each kernel on its first use and keeps it on disk; that must not count as building or matching."""
-    notice = threading.Timer(_PATIENCE, console.print, ["compiling kernels, once; that can take a minute …"])
+    notice = threading.Timer(
+        _PATIENCE, console.print, ["loading kernels; the first time they are compiled, which can take a minute …"]
+    )
     notice.daemon = True
     notice.start()
     try:
@@ -70,24 +101,36 @@ def _compile_kernels(stocks: Market, seed: int, console: Console) -> None:
         notice.cancel()
 
 
-class _Timing:
+class Timing:
+    """How long a block took."""
+
     seconds = 0.0
 
 
 @contextmanager
-def _timed() -> Iterator[_Timing]:
-    timing, start = _Timing(), time.perf_counter()
+def timed() -> Iterator[Timing]:
+    """Measure a block."""
+    timing, start = Timing(), time.perf_counter()
     yield timing
     timing.seconds = max(time.perf_counter() - start, 1e-9)
 
 
-def _different(texts: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def show_wishes(texts: list[tuple[str, str]], console: Console) -> None:
     """A few wishes, each of another form."""
+    console.print(f"[bold]{len(texts):,} traders[/] say what they want to hear of. Some of them:")
     forms: dict[tuple[str, ...], tuple[str, str]] = {}
     for name, text in texts[:200]:
         form = tuple(word for word in text.replace("(", " ( ").split() if word.isalpha() and not word.istitle())
         forms.setdefault(tuple(dict.fromkeys(form)), (name, text))
-    return list(forms.values())[:_SHOWN]
+    for name, text in list(forms.values())[:_SHOWN]:
+        console.print(f"  {name}  {escape(text)}")
+
+
+def show_matches(index: Index, stream: pa.Table, first: Matches, console: Console) -> None:
+    """Some quotes and who hears of them, and why. `first` are the matches of the first quotes."""
+    console.print(f"[bold]{stream.num_rows:,} quotes[/] come in. Some of them, and who hears of them:")
+    console.print(_sample(stream, first))
+    _explain(index, stream, first, console)
 
 
 def _sample(stream: pa.Table, found: Matches) -> Table:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from covey.cli import demo, explain, index_files, match
+from covey.cli import demo, explain, index_files, match, relate, spark_compact, spark_match, spark_profile, spark_stream
 from covey.cli.arguments import Options, parse
 from covey.cli.terminal import complain
 from covey.errors import CoveyError
@@ -19,9 +19,14 @@ from covey.errors import CoveyError
 COMMANDS: Final[dict[str, Callable[[Options], int]]] = {
     "match": match.run,
     "explain": explain.run,
+    "relate": relate.run,
     "index build": index_files.build,
     "index stats": index_files.stats,
     "demo": demo.run,
+    "spark match": spark_match.run,
+    "spark stream": spark_stream.run,
+    "spark profile": spark_profile.run,
+    "spark compact": spark_compact.run,
 }
 
 INTERRUPTED: Final = 130

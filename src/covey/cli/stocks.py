@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ SECTORS = (
     "Property", "Transport",
 )  # fmt: skip
 VENUES = ("NORTH", "SOUTH", "HARBOUR", "ISLAND")
+_VERSIONS = 5
 _LETTERS = np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
 
 
@@ -50,9 +52,29 @@ def wishes(stocks: Market, count: int, seed: int) -> list[tuple[str, str]]:
     chosen = random.choice(len(stocks.symbols), size=count, p=stocks.interest)
     kinds = random.choice(7, size=count, p=[0.34, 0.18, 0.16, 0.1, 0.1, 0.07, 0.05])
     return [
-        (f"trader-{number:05}", _wish(int(kind), int(stock), stocks, random))
+        (trader_id(number), _wish(int(kind), int(stock), stocks, random))
         for number, (kind, stock) in enumerate(zip(kinds, chosen, strict=True))
     ]
+
+
+def changes(stocks: Market, traders: int, count: int, seed: int, version: int) -> list[dict[str, Any]]:
+    """Rows of changes to the wishes of `traders`: at most `count` of them want something else, and one in ten of these
+    nothing any more. Versions change different traders, up to five of them."""
+    random = np.random.default_rng([seed, 3, version])
+    some = np.arange(version % _VERSIONS, traders, _VERSIONS)
+    chosen = random.choice(some, size=min(count, len(some)), replace=False).tolist()
+    new = wishes(stocks, len(chosen), seed + version)
+    return [
+        {"version": version, "op": "replace", "id": trader_id(number), "filter": text}
+        if place % 10
+        else {"version": version, "op": "remove", "id": trader_id(number), "filter": None}
+        for place, (number, (_, text)) in enumerate(zip(chosen, new, strict=True))
+    ]
+
+
+def trader_id(number: int) -> str:
+    """What a trader is called."""
+    return f"trader-{number:05}"
 
 
 def _wish(kind: int, stock: int, stocks: Market, random: np.random.Generator) -> str:

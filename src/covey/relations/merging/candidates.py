@@ -103,6 +103,6 @@ class Joins:
                     values = tried
                     break
             attribute = constraints.attribute_of[one]
-            nothing = constraints.says_nothing(attribute, values)
-            known = self._known[one, other] = -1 if nothing else constraints.number(attribute, values)
+            normal = constraints.normal(attribute, values)
+            known = self._known[one, other] = -1 if normal is None else constraints.number(attribute, normal)
         return known

@@ -44,7 +44,6 @@ class Constraints:
         self.attribute_of: list[int] = []
         self._attribute_numbers: dict[str | Filter, int] = {}
         self._numbers: list[dict[ValueSet, int]] = []
-        self._domains: list[ValueSet] = []
         self._places: list[dict[Kind, tuple[dict[Cut, int], list[Cut]]]] = []
         self._flag_places: list[int] = []
         self._pieces: list[tuple[int, ...]] = []
@@ -61,7 +60,16 @@ class Constraints:
 
     def with_set(self, rest: Row, attribute: int, values: ValueSet) -> Row:
         """A row with a set on one more attribute, or as it is where the set says nothing."""
-        return rest if self.says_nothing(attribute, values) else self.ordered((*rest, self.number(attribute, values)))
+        normal = self.normal(attribute, values)
+        return rest if normal is None else self.ordered((*rest, self.number(attribute, normal)))
+
+    def normal(self, attribute: int, values: ValueSet) -> ValueSet | None:
+        """A set as the meaning has it (a widened one may have a default in it, say); None where it says nothing."""
+        name = self.attributes[attribute]
+        if not isinstance(name, str):
+            return values
+        sets = conjunction_of_sets([(name, values)], self.meaning).sets
+        return sets[0][1] if sets else None
 
     def shape(self, row: Row) -> Shape:
         """The shape of a row."""
@@ -85,27 +93,22 @@ class Constraints:
             self.attribute_of.append(attribute)
         return number
 
-    def says_nothing(self, attribute: int, values: ValueSet) -> bool:
-        """Whether a set is all that its attribute can be."""
-        domain = self._domains[attribute]
-        return values == domain or values.issuperset(domain)
-
     def _attribute(self, key: str | Filter) -> int:
         number = self._attribute_numbers.get(key)
         if number is None:
             number = self._attribute_numbers[key] = len(self.attributes)
             self.attributes.append(key)
             self._numbers.append({})
-            self._domains.append(domain_of(self.meaning.schema if isinstance(key, str) else None, str(key)))
         return number
 
     def number_cuts(self) -> None:
         """Number the cuts of all sets so far; sets that come later may have no others."""
         cuts: list[dict[Kind, set[Cut]]] = [{kind: set(FULL[kind]) for kind in FULL} for _ in self.attributes]
-        for attribute, values in zip(self.attribute_of, self.values, strict=True):
+        domains = [domain_of(self.meaning.schema, name) for name in self.attributes if isinstance(name, str)]
+        named = [at for at, name in enumerate(self.attributes) if isinstance(name, str)]
+        for attribute, values in (*zip(named, domains, strict=True), *zip(self.attribute_of, self.values, strict=True)):
             for kind, own in _by_kind(values):
-                if own:
-                    cuts[attribute][kind].update(own)
+                cuts[attribute][kind].update(own)
         for by_kind in cuts:
             place = 0
             places: dict[Kind, tuple[dict[Cut, int], list[Cut]]] = {}

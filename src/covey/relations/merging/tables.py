@@ -79,6 +79,8 @@ def merge_table(
     """
     if not 0 <= imt <= 1:
         raise CoveyError(f"the imperfect merging threshold is {imt}; give a number from 0 to 1")
+    if "prefix" in rules:
+        raise CoveyError("tables are merged by union, hull, exists and drop; a hull is tighter than a prefix, use it")
     meaning = Meaning.of(semantics, defaults, schema)
     table: _Table[Id] = _Table(meaning, max_pieces, progress or _silent)
     table.load(entries)
