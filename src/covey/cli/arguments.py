@@ -12,6 +12,7 @@ from covey.cli.sources import FORMATS, Format
 from covey.errors import CoveyError
 from covey.filters.semantics import SEMANTICS, Semantics
 from covey.language import DIALECTS
+from covey.relations.pruning import DIMENSIONS, Dimension
 
 OnError: TypeAlias = Literal["raise", "skip"]
 
@@ -48,6 +49,7 @@ class Options(spark_arguments.SparkOptions):
     quotes: int | None
     seed: int
     spark: bool
+    dimension: Dimension
 
 
 class UsageError(CoveyError):
@@ -74,6 +76,7 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
     _match(commands)
     _explain(commands)
     _relate(commands)
+    _compact(commands)
     _index(commands)
     _demo(commands)
     spark_arguments.add(commands, _filters, _positive)
@@ -149,6 +152,35 @@ def _relate(commands: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print the relation as JSON")
 
 
+def _compact(commands: Any) -> None:
+    parser = commands.add_parser(
+        "compact",
+        help="make a file of subscriptions smaller: equal, covered, merged and pruned ones under others",
+        description="Print how many subscriptions are left after each step, and write them with what each stands for. "
+        "Whatever matched a subscription matches the entry that stands for it; unless --imt or --prune is given, "
+        "nothing more does.",
+    )
+    parser.add_argument("subscriptions", metavar="FILE", help="rows with an id and a filter; - is standard input")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to write them: .jsonl or .parquet")
+    parser.add_argument("--format", dest="subscriptions_format", choices=FORMATS, help="by itself told by the name")
+    _filters(parser)
+    parser.add_argument("--no-merging", dest="merging", action="store_false", help="identity and covering only")
+    parser.add_argument(
+        "--imt", type=_fraction, default=0.0, metavar="X",
+        help="imperfect merging threshold: the part of a merger's events that nobody asked for (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--prune", type=_fraction, default=0.0, metavar="X",
+        help="remove parts of filters that then match at most this part of all events more (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--dimension", choices=DIMENSIONS, default="network", help="what to prune for (%(default)s)")
+    parser.add_argument("--profile", metavar="FILE", help="what events are like, from covey spark profile")
+    parser.add_argument("--events", metavar="FILE", help="events to learn that from")
+    parser.add_argument("--events-format", choices=FORMATS, help="by itself told by the name")
+    parser.add_argument("--advertisements", metavar="FILE", help="filters of what is published at all, one a line")
+    parser.add_argument("--on-error", choices=("raise", "skip"), default="raise", help="at rows that can't be used")
+
+
 def _index(commands: Any) -> None:
     parser = commands.add_parser("index", help="build an index file, or look at one")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
@@ -210,6 +242,16 @@ def _meaning(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dialect", choices=tuple(DIALECTS), default="sql", help="of the filters (%(default)s)")
     parser.add_argument("--semantics", choices=SEMANTICS, help="what a test on a missing attribute means (sql)")
     parser.add_argument("--schema", metavar="FILE", help="the events' schema, as JSON")
+
+
+def _fraction(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
+    return value
 
 
 def _natural(text: str) -> int:

@@ -11,7 +11,18 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from covey.cli import demo, explain, index_files, match, relate, spark_compact, spark_match, spark_profile, spark_stream
+from covey.cli import (
+    compact,
+    demo,
+    explain,
+    index_files,
+    match,
+    relate,
+    spark_compact,
+    spark_match,
+    spark_profile,
+    spark_stream,
+)
 from covey.cli.arguments import Options, parse
 from covey.cli.terminal import complain
 from covey.errors import CoveyError
@@ -20,6 +31,7 @@ COMMANDS: Final[dict[str, Callable[[Options], int]]] = {
     "match": match.run,
     "explain": explain.run,
     "relate": relate.run,
+    "compact": compact.run,
     "index build": index_files.build,
     "index stats": index_files.stats,
     "demo": demo.run,

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from covey.errors import CoveyError, DuplicateIdError
 from covey.filters import Filter, Semantics
 from covey.history import Chances
-from covey.relations.conjunctions import conjunction_of
+from covey.relations.conjunctions import Conjunction, conjunction_of
 from covey.relations.covering import CoveringTable
 from covey.relations.merging import merge_table
 from covey.relations.pruning import Dimension, Pruner, Target
@@ -36,6 +36,8 @@ class Entry:
     id: str
     filter: Filter
     stands_for: tuple[str, ...]
+    form: Conjunction | None = field(default=None, repr=False, compare=False)
+    """The filter's normal form, where it is known to be a conjunction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def _identical(entries: list[Entry], semantics: Semantics, report: Progress) -> 
     groups: dict[object, list[Entry]] = {}
     for number, entry in enumerate(entries):
         form = conjunction_of(entry.filter, semantics)
-        groups.setdefault(entry.filter if form is None else form, []).append(entry)
+        groups.setdefault(entry.filter if form is None else form, []).append(replace(entry, form=form))
         if number % _CHUNK == 0:
             report("identity", number, len(entries))
     return [_under(group[0], group[1:]) for group in groups.values()]
@@ -129,7 +131,7 @@ def _covering(entries: list[Entry], semantics: Semantics, report: Progress) -> l
     table = CoveringTable(semantics=semantics)
     for first in range(0, len(entries), _CHUNK):
         report("covering", first, len(entries))
-        table.insert_many((entry.id, entry.filter) for entry in entries[first : first + _CHUNK])
+        table.insert_many((entry.id, entry.form or entry.filter) for entry in entries[first : first + _CHUNK])
     behind: dict[str, list[Entry]] = {}
     by_id = {entry.id: entry for entry in entries}
     for id in by_id:
@@ -171,6 +173,8 @@ def _pruning(
 
 def _under(first: Entry, others: Sequence[Entry], condition: Filter | None = None) -> Entry:
     if not others:
-        return first if condition is None else Entry(first.id, condition, first.stands_for)
+        return first
     stands_for = (*first.stands_for, *(id for other in others for id in other.stands_for))
-    return Entry(first.id, first.filter if condition is None else condition, stands_for)
+    if condition is None:
+        return replace(first, stands_for=stands_for)
+    return Entry(first.id, condition, stands_for)

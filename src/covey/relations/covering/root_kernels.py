@@ -49,7 +49,7 @@ PIVOT_FROM = 128
 """Rows from which a signature is tried for a pivot; tried again whenever it is four times as large."""
 PIVOT_SAMPLE = 256
 PIVOT_SHARE = 0.4
-"""A pivot must leave less than this share of a signature's rows to look at."""
+"""A pivot must leave less than this to look at, buckets and rows, as a share of a signature's rows."""
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -282,10 +282,11 @@ def _place(handle, signature, variables, first, store):
 
 @njit(cache=True, nogil=True)
 def _best_pivot(signature, rows, store, sets):
-    """The column in which the fewest sampled pairs of rows are related; -1 where all are too alike."""
+    """The column by which a search has the least to look at, -1 where none is worth it: a bucket for each distinct
+    variable, and the rows in related buckets, whose share is taken from a sample of pairs."""
     stride = np.int64(store.signatures[signature, WIDTH]) + 1
     count = len(rows) // stride
-    best, least = np.int64(-1), PIVOT_SHARE * PIVOT_SAMPLE
+    best, least = np.int64(-1), PIVOT_SHARE * count
     for column in range(store.signatures[signature, WIDTH]):
         related = 0
         state = np.uint64(88172645463325252)
@@ -297,8 +298,10 @@ def _best_pivot(signature, rows, store, sets):
             right = np.int64(state & np.uint64(0x7FFFFFFF)) % count
             if _bits(np.int64(rows[left * stride + 1 + column]), np.int64(rows[right * stride + 1 + column]), sets):
                 related += 1
-        if related < least:
-            best, least = np.int64(column), np.float64(related)
+        distinct = len(np.unique(rows[column + 1 :: stride]))
+        cost = distinct + count * related / PIVOT_SAMPLE
+        if cost < least:
+            best, least = np.int64(column), cost
     return best
 
 

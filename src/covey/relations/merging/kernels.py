@@ -137,10 +137,14 @@ def count_candidates(merger_first, merger_sets, part_first, part, row_first, row
     """For each candidate the sample events that match it, and those of them that match one of its parts.
 
     Where fewer than `enough` events match it, only constraints are asked for in which the parts differ: those that all
-    of them have are left out on both sides. A part's *own* sets are those that aren't the merger's too.
+    of them have are left out on both sides, and how many events meet those is the third number (otherwise, all events).
+    A part's *own* sets are those that aren't the merger's too.
     """
     candidates = len(merger_first) - 1
-    found = np.zeros((candidates, 2), np.int64)
+    found = np.zeros((candidates, 3), np.int64)
+    events = 0
+    for word in range(len(allowed)):
+        events += count_bits(allowed[word])
     for c in range(candidates):
         begin, end = merger_first[c], merger_first[c + 1]
         parts = part_first[c + 1] - part_first[c]
@@ -159,6 +163,7 @@ def count_candidates(merger_first, merger_sets, part_first, part, row_first, row
             own_first[p + 1] = size
         asked = np.ones(end - begin, np.bool_)
         of_merger, of_parts = _count(asked, begin, end, merger_sets, own_first, own_sets, parts, bits, allowed)
+        of_common = events
         if of_merger < enough:
             for i in range(begin, end):
                 common = True
@@ -166,8 +171,11 @@ def count_candidates(merger_first, merger_sets, part_first, part, row_first, row
                     if not _is_among(merger_sets[i], row_first[part[p]], row_first[part[p] + 1], row_sets):
                         common = False
                         break
-                asked[i - begin] = not common
+                asked[i - begin] = common
+            of_common = _count(asked, begin, end, merger_sets, own_first, own_sets, 0, bits, allowed)[0]
+            asked = ~asked
             of_merger, of_parts = _count(asked, begin, end, merger_sets, own_first, own_sets, parts, bits, allowed)
         found[c, 0] = of_merger
         found[c, 1] = of_parts
+        found[c, 2] = of_common
     return found

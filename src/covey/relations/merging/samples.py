@@ -5,8 +5,9 @@ is an AND of such rows and the union of its parts an OR of ANDs, 64 events a wor
 
 A sample of n events says little of what matches one event in n, and many subscriptions are as rare as that. A merger
 with fewer than `ENOUGH` events of the sample is therefore judged by the constraints in which its parts differ alone:
-what all of them ask for is left out, which changes nothing where it is independent of the rest. A merger that is too
-rare even so has no degree that could be known: it counts as 1, and isn't made.
+what all of them ask for is left out, which changes nothing where it is independent of the rest (traffic is multiplied
+by its chance then). A merger that is too rare even so has no degree that could be known: it counts as 1, and isn't
+made.
 """
 
 from __future__ import annotations
@@ -66,10 +67,10 @@ class SampledDegrees:
             merger_first, merger_sets, part_first, np.array(part, np.int64), row_first, row_sets, self._bits,
             self._allowed, ENOUGH,
         )  # fmt: skip
-        of_merger, of_parts = found[:, 0], found[:, 1]
-        in_vain = (of_merger - of_parts).astype(np.float64)
+        of_merger, in_vain = found[:, 0], (found[:, 0] - found[:, 1]).astype(np.float64)
+        common = np.maximum(found[:, 2], 1) / self._count
         degree = np.where(of_merger >= ENOUGH, in_vain / np.maximum(of_merger, 1), 1.0)
-        return Degrees(degree, np.where(of_merger >= ENOUGH, in_vain / self._count, 1.0))
+        return Degrees(degree, np.where(of_merger >= ENOUGH, in_vain / self._count * common, 1.0))
 
     def _place_events(self) -> None:
         """Bits of the constraints that came since the last time."""

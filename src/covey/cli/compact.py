@@ -1,0 +1,131 @@
+"""`covey compact`: fewer subscriptions that stand for all, in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from covey.cli.arguments import Options, UsageError
+from covey.cli.events import EventFile
+from covey.cli.sources import source
+from covey.cli.subscriptions import SubscriptionFile
+from covey.cli.terminal import BadRowsError, one_line, progress, watched
+from covey.errors import CoveyError
+from covey.filters import Filter, IsNull, any_of
+from covey.history import Chances, EventProfile, Profile
+from covey.language import parse
+from covey.matching import Index
+from covey.relations.compaction import Compacted, Entry, Step, compact
+
+_EVENTS = 65_536
+
+
+def run(options: Options) -> int:
+    """Print the number of subscriptions after each step, and write what is left."""
+    if (options.imt or options.prune) and options.profile is None and options.events is None:
+        raise UsageError("--imt and --prune need --profile or --events: there it shows how much more a filter matches")
+    subscriptions = _subscriptions(options)
+    chances = _chances(options, subscriptions)
+    advertisements = _advertisements(options)
+    with progress("filters", shown=watched()) as step:
+        found = compact(
+            subscriptions, semantics=options.semantics or "sql", chances=chances, advertisements=advertisements,
+            merging=options.merging, imt=options.imt, prune=options.prune, dimension=options.dimension,
+            progress=lambda _step, done, total: step(done, done, total),
+        )  # fmt: skip
+    print(table_of(found.steps))
+    if options.output is not None:
+        _write(found, options.output)
+        print(f"written to {options.output}")
+    return 0
+
+
+def table_of(steps: list[Step]) -> str:
+    """The number of subscriptions before and after each step, and the share that is left of all."""
+    rows = [("step", "before", "after", "left", "seconds")]
+    for step in steps:
+        left = f"{step.after / steps[0].before:.1%}" if steps[0].before else ""
+        rows.append((step.name, f"{step.before:,}", f"{step.after:,}", left, f"{step.seconds:.1f}"))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    return "\n".join(
+        f"{row[0]:<{widths[0]}}  " + "  ".join(f"{row[at]:>{widths[at]}}" for at in range(1, 5)) for row in rows
+    )
+
+
+def _subscriptions(options: Options) -> list[tuple[str, Filter]]:
+    rows = SubscriptionFile(source(options.subscriptions, options.subscriptions_format, "--format"), options)
+    found: list[tuple[str, Filter]] = []
+    with progress("subscriptions", shown=watched()) as step:
+        for number, (id, condition) in enumerate(rows.pairs(step)):
+            try:
+                found.append((id, condition if isinstance(condition, Filter) else parse(condition)))
+            except CoveyError as error:
+                rows.report.bad(rows.place(number), f"subscription {id!r}: {one_line(error)}")
+    if rows.report.count and options.on_error == "raise":
+        raise BadRowsError(f"{rows.report} can't be used, so nothing was done; --on-error skip goes on without")
+    return found
+
+
+def _chances(options: Options, subscriptions: list[tuple[str, Filter]]) -> Chances | None:
+    """From a saved profile, or from the events of a file, all of them sampled alike."""
+    if options.profile is not None:
+        return Profile.open(options.profile)
+    if options.events is None:
+        return None
+    names = sorted({name for _, condition in subscriptions for name in condition.attributes()})
+    wanted = Index()
+    wanted.add("all", any_of(IsNull(name) for name in names))
+    given = source(options.events, options.events_format, "--events-format")
+    seen: EventProfile | None = None
+    with progress("events", shown=watched()) as step:
+        file = EventFile(given, wanted, batch_size=_EVENTS, skip=options.on_error == "skip", step=step)
+        for number, batch in enumerate(file.batches()):
+            part = EventProfile.of(batch.events, names, seed=number)
+            seen = part if seen is None else seen.merged(part)
+    if seen is None:
+        raise CoveyError(f"{options.events} has no events to learn from")
+    return Profile(seen)
+
+
+def _advertisements(options: Options) -> list[Filter]:
+    if options.advertisements is None:
+        return []
+    found = []
+    for number, line in enumerate(Path(options.advertisements).read_text(encoding="utf-8").splitlines(), 1):
+        if line.strip():
+            try:
+                given = json.loads(line)[options.filter_column] if line.lstrip().startswith("{") else line
+                found.append(parse(given))
+            except (CoveyError, ValueError, KeyError) as error:
+                raise CoveyError(f"{options.advertisements} line {number}: {error}") from None
+    return found
+
+
+def _write(found: Compacted, path: str) -> None:
+    """Beside its place and renamed, so that a file under that name is whole."""
+    fresh = f"{path}.{os.getpid()}.new"
+    try:
+        if path.endswith(".parquet"):
+            parquet.write_table(_arrow(found.entries), fresh)
+        else:
+            with open(fresh, "w", encoding="utf-8") as out:
+                for entry in found.entries:
+                    row = {"id": entry.id, "filter": str(entry.filter), "stands_for": list(entry.stands_for)}
+                    out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        os.replace(fresh, path)
+    finally:
+        Path(fresh).unlink(missing_ok=True)
+
+
+def _arrow(entries: list[Entry]) -> pa.Table:
+    return pa.table(
+        {
+            "id": pa.array([entry.id for entry in entries], pa.string()),
+            "filter": pa.array([str(entry.filter) for entry in entries], pa.string()),
+            "stands_for": pa.array([list(entry.stands_for) for entry in entries], pa.list_(pa.string())),
+        }
+    )
