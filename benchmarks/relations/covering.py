@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from benchmarks.machine import describe
-from benchmarks.relations.predicate_pools import SET_A, SET_B, SUBSCRIPTIONS, Drawn, Pool, draw
 from numba import njit
 from numpy.typing import NDArray
 
+from benchmarks.machine import describe
+from benchmarks.relations.predicate_pools import SET_A, SET_B, SUBSCRIPTIONS, Drawn, Pool, draw
 from covey.filters import Filter
 from covey.relations.conjunctions import Conjunction, conjunction_of
 from covey.relations.covering import CoveringTable

@@ -6,7 +6,7 @@ It doesn't say how many predicates a subscription has, which operators, or wheth
 
 - an attribute has an equal part of the predicates: a share of them are equalities, the others half `<=`, half `>=`;
 - constants are evenly spaced, so that every predicate is distinct;
-- a subscription has a number of predicates on different attributes, with the chances in `WIDTHS`;
+- a subscription has a number of predicates on different attributes, with the chances in `widths`;
 - attributes are popular by Zipf's law with exponent `skew`, in their order; predicates of one attribute evenly.
 
 `skew`, the widths and the share of equalities were chosen such that the covering rates come near the paper's. They
@@ -38,7 +38,7 @@ class Pool:
     paper_rate: float
 
 
-SET_A = Pool("A", 2_000, {3: 0.2, 4: 0.8}, 0.26, 0.6, 0.75)
+SET_A = Pool("A", 2_000, {3: 0.2, 4: 0.8}, 0.3, 0.85, 0.75)
 SET_B = Pool("B", 5_000, {3: 0.2, 4: 0.8}, 0.53, 0.0, 0.45)
 
 
