@@ -1,7 +1,7 @@
 """A stream from Kafka, where a broker and Spark's connector are at hand.
 
 Set COVEY_KAFKA to the broker's address (`localhost:9092`) and COVEY_KAFKA_CONNECTOR to the connector
-(`org.apache.spark:spark-sql-kafka-0-10_2.13:<Spark's version>`, or paths of jars with commas between them). The test runs in
+(`org.apache.spark:spark-sql-kafka-0-10_2.13:<Spark's version>`, or paths of jars with commas between). The test runs in
 a process of its own, because a session that has started takes no more jars.
 """
 

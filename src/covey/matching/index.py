@@ -406,20 +406,32 @@ class Index:
             if len(parts) > 1 or any(part.gone for part in parts):
                 self._put(parts, self._merged(parts))
 
+    def parts(self) -> tuple[Sealed, ...]:
+        """The immutable segments that the index is made of now, each with what is deleted of it. What is new becomes a
+        segment first."""
+        with self._lock:
+            self._seal_head()
+            return self._state.sealed
+
+    @classmethod
+    def of_parts(cls, parts: Iterable[Sealed], *, semantics: Semantics = "sql") -> Index:
+        """An index of segments that another one was made of; what is in them isn't copied."""
+        index = cls(semantics=semantics)
+        index._state = State(tuple(parts))
+        return index
+
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to a file; a crash leaves the old file or the new one."""
-        with self._lock:
-            self._seal_head()
-            state = self._state
+        parts = self.parts()
         header = {
             "version": 1,
             "semantics": self._semantics,
             "order": self._order,
             "schema": self._schema.to_json() if self._schema is not None else None,
         }
-        write_index(path, header, [(sealed.segment, sealed.deleted) for sealed in state.sealed])
+        write_index(path, header, [(sealed.segment, sealed.deleted) for sealed in parts])
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True, limits: Limits = DEFAULT_LIMITS) -> Index:

@@ -34,7 +34,7 @@ from covey.errors import IndexFileError
 from covey.filters import Semantics
 from covey.matching import Index
 from covey.matching.segment import Segment
-from covey.matching.state import Sealed, State
+from covey.matching.state import Sealed
 from covey.matching.storage import read_index, write_index
 from covey.spark.placing import Placed, is_local
 from covey.spark.stream_journal import sync_directory, write_durably
@@ -76,9 +76,7 @@ class SnapshotStore:
 
     def save(self, index: Index, version: int, units: Iterable[str]) -> Snapshot:
         """Save the index as this version; only segments that no file has are written."""
-        with index._lock:
-            index._seal_head()
-            sealed = index._state.sealed
+        sealed = index.parts()
         known = {id(segment): (file, number) for segment, file, number in self._saved}
         fresh = [one.segment for one in sealed if id(one.segment) not in known]
         if fresh:
@@ -118,7 +116,7 @@ class SnapshotStore:
     def open(self, snapshot: Snapshot) -> Index:
         """A saved version as an index that may be changed; its segments are known as saved."""
         index = opened(snapshot, {}, verify=True)
-        pairs = zip(index._state.sealed, snapshot.segments, strict=True)
+        pairs = zip(index.parts(), snapshot.segments, strict=True)
         self._saved = [(one.segment, saved.file, saved.number) for one, saved in pairs]
         return index
 
@@ -179,9 +177,7 @@ def opened(
         deleted = np.frombuffer(zlib.decompress(saved.deleted), dtype=np.uint8)
         gone = int(np.unpackbits(deleted, bitorder="little")[: len(segment)].sum())
         sealed.append(Sealed(segment, deleted, gone))
-    index = Index(semantics=snapshot.semantics)
-    index._state = State(tuple(sealed))
-    return index
+    return Index.of_parts(sealed, semantics=snapshot.semantics)
 
 
 _lock = threading.Lock()

@@ -32,7 +32,7 @@ def random_set(rng: random.Random) -> ValueSet:
 def test_variables_follow_from_each_other_as_their_sets_include_each_other(related: int) -> None:
     rng = random.Random(related)
     index = VariableIndex(related)
-    known = {(name, values): index.take(name, values) for name in "ab" for values in (random_set(rng),) * 1}
+    known: dict[tuple[str, ValueSet], int] = {}
     for _ in range(60):
         name, values = rng.choice("ab"), random_set(rng)
         known[name, values] = index.take(name, values)

@@ -80,11 +80,16 @@ def test_candidates_are_counted_as_events_met_one_by_one(count: int) -> None:
     for at, (merger_row, parts) in enumerate(candidates):
         common = set(merger_row).intersection(*parts)
         of_merger, of_parts = counted(merger_row, parts, constraints, sample, set())
+        of_common = count
         if of_merger < ENOUGH:
             rare += 1
+            of_common = max(counted(tuple(sorted(common)), [], constraints, sample, set())[0], 1)
             of_merger, of_parts = counted(merger_row, parts, constraints, sample, common)
         wanted = (of_merger - of_parts) / of_merger if of_merger >= ENOUGH else 1.0
         assert found.degree[at] == pytest.approx(wanted)
+        if count:
+            in_vain = of_merger - of_parts + (3 if of_merger < ENOUGH else 0)
+            assert found.traffic[at] == pytest.approx(in_vain / count * of_common / count)
     assert rare < len(candidates) or count < 64
 
 

@@ -220,3 +220,19 @@ def test_bad_arguments_are_errors() -> None:
         merge_table([], rules=("prefix",))
     with pytest.raises(DuplicateIdError, match="'a'"):
         merge_table([("a", parse("x = 1")), ("a", parse("x = 2"))])
+
+
+def test_what_is_listed_beside_a_closed_gap_is_not_perfect_either() -> None:
+    prices = ("price = 120", "price = 130", "price = 10")
+    advertisements = [parse("price > 150"), parse("price < 50")]
+    (entry,) = merge_table(enumerate(map(parse, prices)), advertisements=advertisements, max_pieces=2)
+    assert entry.filter.matches({"price": 125})
+    assert not entry.perfect
+
+
+def test_a_widened_set_with_a_default_in_it_counts_events_that_miss_the_attribute() -> None:
+    parts = [(0, parse("x < 3 AND y < 50")), (1, parse("x > 7 AND y < 60"))]
+    sample = EventSample([{"x": 1, "y": 1}] * 100 + [{"y": 1}] * 100)
+    options: dict[str, Any] = {"semantics": "default", "chances": sample, "rules": ("hull",), "max_pieces": 1}
+    assert len(merge_table(parts, imt=0.2, defaults={"x": 5}, **options)) == 2
+    assert len(merge_table(parts, imt=0.2, defaults={"x": 1}, **options)) == 1

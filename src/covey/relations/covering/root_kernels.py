@@ -57,6 +57,10 @@ def _bits(new, known, sets):
     row = sets.rows[new]
     if row >= 0:
         return np.int64(sets.relation[row + sets.local[known]])
+    # Most pairs have nothing to do with each other, which their ends tell without a call.
+    below, above = sets.low[known] - sets.low[new], sets.high[known] - sets.high[new]
+    if (below > 0 and above > 0) or (below < 0 and above < 0):
+        return np.int64(0)
     return relate(new, known, sets.start, sets.cuts, sets.low, sets.high, sets.labels)
 
 

@@ -32,8 +32,8 @@ from covey.relations.covering.lines import Line, places_of
 from covey.relations.covering.set_kernels import COVERED, direct_consequences, relate, relate_to_all
 from covey.relations.value_sets import ValueSet
 
-RELATED_VARIABLES: Final = 1_024
-"""Variables of one attribute whose relation is kept: a megabyte."""
+RELATED_VARIABLES: Final = 2_048
+"""Variables of one attribute whose relation is kept: four megabytes."""
 
 RELATION_BYTES: Final = 1 << 26
 """Bytes of all relations of a table together."""

@@ -6,8 +6,8 @@ is an AND of such rows and the union of its parts an OR of ANDs, 64 events a wor
 A sample of n events says little of what matches one event in n, and many subscriptions are as rare as that. A merger
 with fewer than `ENOUGH` events of the sample is therefore judged by the constraints in which its parts differ alone:
 what all of them ask for is left out, which changes nothing where it is independent of the rest (traffic is multiplied
-by its chance then). A merger that is too rare even so has no degree that could be known: it counts as 1, and isn't
-made.
+by its chance then). A merger that is too rare even so has no degree that could be known: it counts as 1. Its
+traffic is known to be small.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ from covey.relations.merging.uniform import SAMPLE_EVENTS, Uniform
 
 ENOUGH: Final = 32
 """Events of the sample that a merger must match for its degree to be counted."""
+
+_UNSEEN: Final = 3
+"""What none of n events has shown is rarer than 3 / n, with a chance of 95%."""
 
 _MOST_DRAWN: Final = 64
 """Times the sample's size that are drawn to find as many events that advertisements allow."""
@@ -70,7 +73,8 @@ class SampledDegrees:
         of_merger, in_vain = found[:, 0], (found[:, 0] - found[:, 1]).astype(np.float64)
         common = np.maximum(found[:, 2], 1) / self._count
         degree = np.where(of_merger >= ENOUGH, in_vain / np.maximum(of_merger, 1), 1.0)
-        return Degrees(degree, np.where(of_merger >= ENOUGH, in_vain / self._count * common, 1.0))
+        unseen = np.where(of_merger >= ENOUGH, 0, _UNSEEN)
+        return Degrees(degree, (in_vain + unseen) / self._count * common)
 
     def _place_events(self) -> None:
         """Bits of the constraints that came since the last time."""
