@@ -2,7 +2,8 @@
 
 A perfect merger matches exactly what its parts match, together. Shapes are united pair by pair while a rule applies
 (`rules.united`); if one is left it is the merger, otherwise the disjunction of those left is. An imperfect merger is
-one shape again: it constrains the attributes that all parts constrain, each by the simplest rule that is allowed.
+one shape again: it constrains the attributes that all parts constrain, each by the simplest rule that is allowed. If
+that matches too much, as it often does for Boolean filters, the disjunction is pruned instead (`pruned.py`).
 How many events match it that match none of its parts is its imperfect degree (`degrees.py`).
 
 Perfect mergers always exist but under `strict`, where a filter asks for every attribute that it names: there filters on
@@ -20,6 +21,7 @@ from covey.filters.algebra import Filter, any_of
 from covey.filters.semantics import Defaults, Semantics
 from covey.relations.merging.degrees import imperfect_degree
 from covey.relations.merging.meaning import Meaning
+from covey.relations.merging.pruned import pruned_disjunction
 from covey.relations.merging.rules import (
     MAX_PIECES,
     Rule,
@@ -72,8 +74,9 @@ def merge(
     """One filter that matches whatever any of the filters matches.
 
     It matches nothing more unless `imperfect` allows it to: then it is a single conjunction, made by `rules`, if its
-    degree under `chances` and `advertisements` is at most the imperfect merging threshold `imt`, and the perfect
-    merger otherwise. Without `chances`, events are taken as uniform around the constants (`Uniform.around`).
+    degree under `chances` and `advertisements` is at most the imperfect merging threshold `imt`; or else the
+    disjunction, pruned as far as the threshold allows; or else the perfect merger. Without `chances`, events are taken
+    as uniform around the constants (`Uniform.around`).
     """
     meaning = Meaning.of(semantics, defaults, schema)
     parts = tuple(filters)
@@ -89,6 +92,9 @@ def merge(
             degree = imperfect_degree(merger, parts, chances, advertisements=advertisements, meaning=meaning)
             if degree <= imt:
                 return Merger(merger, parts, False, degree)
+            pruned = pruned_disjunction(parts, chances=chances, advertisements=advertisements, imt=imt, meaning=meaning)
+            if pruned is not None:
+                return Merger(pruned[0], parts, False, pruned[1])
     return Merger(_disjunction(left, parts, shapes, meaning), parts, True, 0.0)
 
 
