@@ -1,5 +1,5 @@
-"""`python -m benchmarks.relations [name …]`: the benchmarks of covering, merging, subsumption and pruning, one after the
-other, each in a process of its own; `--write` puts what they print into docs/benchmarks.md."""
+"""`python -m benchmarks.relations [name …]`: covering, merging, subsumption and pruning measured in turn,
+each in a process of its own; `--write` puts what they print into docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ def main() -> None:
 
 
 def _deeper(text: str) -> str:
-    """Headings one level further down than a section's own."""
-    return "\n".join(f"#{line}" if line.startswith("## ") else line for line in text.splitlines())
+    """Without a title of its own, and with headings one level below the section's."""
+    lines = [line for line in text.splitlines() if not line.startswith("# ")]
+    return "\n".join(f"#{line}" if line.startswith("## ") else line for line in lines)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from benchmarks.machine import describe
 from benchmarks.relations.predicate_pools import ATTRIBUTES, SET_A, SET_B, Pool, draw, predicates
-
 from covey import Index
 from covey.filters import Compare, Filter, all_of
 from covey.relations.merging import Merger, Uniform, merge_table

@@ -13,8 +13,8 @@ import argparse
 import time
 
 import pyarrow as pa
-from benchmarks.relations.auctions import EVENTS, SUBSCRIPTIONS, generate
 
+from benchmarks.relations.auctions import EVENTS, SUBSCRIPTIONS, generate
 from covey import Index, Statistics
 from covey.filters import Filter
 from covey.history import EventSample

@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from benchmarks.machine import describe
 from numpy.typing import NDArray
 
+from benchmarks.machine import describe
 from covey.relations.subsumption import NegativeSpace, Number, Rectangle, Space
 from covey.relations.subsumption.store import RectangleStore
 

@@ -93,7 +93,7 @@ def peer_lines(spark: SparkSession, options: argparse.Namespace, name: str) -> l
     n = options.small
     workload = generate(name, n, options.events)
     whole = cached(spark.createDataFrame(workload.events))
-    some, few = (cached(spark.createDataFrame(workload.events.slice(0, size))) for size in (20_000, 2_000))
+    some, few = (cached(spark.createDataFrame(workload.events.slice(0, size))) for size in (20_000, 600))
     subscriptions = spark.createDataFrame(workload.subscriptions, "id string, filter string")
     makers: list[tuple[str, Callable[[], DataFrame], int]] = [
         ("`match_events`, arrays", lambda: match_events(whole, subscriptions), options.events),

@@ -17,7 +17,7 @@ from covey.spark.session import find_java
 
 ON_CONNECT = """
 import covey
-from covey.spark import local_session, match_events, matching, match_files, build_index
+from covey.spark import build_index, compact, local_session, match_events, match_files, matching, profile
 
 spark = local_session(cores=2, connect=True, **{"spark.driver.memory": "1g"})
 assert "connect" in type(spark).__module__, type(spark)
@@ -38,6 +38,11 @@ assert match_events(events, covey.Index.open("index.covey"), output="pairs").cou
 events.select("n").coalesce(1).write.parquet("events")
 table = spark.createDataFrame(rows[:1], "id string, filter string")
 assert match_files(spark, "events", table, output="pairs").count() == 10
+rules = spark.createDataFrame([*rows[:2], ("d", "n < 5")], "id string, filter string")
+known = profile(events, rules)
+assert (known.events.count, known.subscriptions.count) == (100, 3), known.summary()
+smaller = {tuple(row.stands_for) for row in compact(rules).table.collect()}
+assert smaller == {("a", "d"), ("b",)}, smaller
 print("the same on Connect")
 """
 
@@ -52,7 +57,7 @@ def test_everything_works_through_spark_connect(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     environment["SPARK_TESTING"] = "1"  # a port that is free, instead of the one that is Connect's by default
     run = subprocess.run(
-        [sys.executable, "-c", ON_CONNECT], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", ON_CONNECT], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400
     )
     assert "the same on Connect" in run.stdout, run.stderr[-3000:]
 

@@ -4,7 +4,7 @@ A worker opens an index by mapping its file, so all workers of a host share its 
 since Spark reuses workers for task after task. A worker may be replaced at any time; opening takes milliseconds.
 
 Batches come as large as Spark sends them. They are regrouped, because covey's cost for an event falls with the number
-of events at once: 131,072 where events match little, fewer where they match much, so that one step gives about two
+of events at once: 65,536 where events match little, fewer where they match much, so that one step gives about two
 million matches. The first step is small and each may be at most eight times the one before, so a surprise stays
 bounded; the next task of a worker goes on with what the last one learned of the same index.
 
@@ -30,7 +30,7 @@ Rows = TypeVar("Rows", pa.Array, pa.RecordBatch)
 
 _MOST_OPEN = 4
 _FIRST_ROWS = 4_096
-_MOST_ROWS = 131_072
+_MOST_ROWS = 65_536
 _MOST_ROWS_SHARDED = 262_144
 _MATCHES = 2_000_000
 _GROWTH = 8
