@@ -1,0 +1,93 @@
+"""A broker seen from outside: figures for metrics, and its tables for checks. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from covey.filters.algebra import Filter
+
+if TYPE_CHECKING:
+    from covey.routing.broker import Broker
+
+
+@dataclass(frozen=True, slots=True)
+class LinkView:
+    """One link as one end sees it."""
+
+    peer: str
+    open: bool
+    in_tree: bool
+    failed: bool
+    filtering: bool
+    outbox: int
+    unacked: int
+    waits: int
+    exported: tuple[dict[str, Filter], dict[str, Filter]]
+    """What the neighbour must know of subscriptions and advertisements."""
+    held: tuple[dict[str, Filter], dict[str, Filter]]
+    """What the neighbour has told."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStatus:
+    """Figures of a broker."""
+
+    broker: str
+    clients: int
+    connected: int
+    subscriptions: int
+    advertisements: int
+    queued: int
+    entries: int
+    """Of the routing table: clients' subscriptions and tree neighbours' entries."""
+    events_kept: int
+    links: tuple[LinkView, ...]
+    tree: tuple[tuple[str, str], ...]
+
+
+def link_views(broker: Broker) -> list[LinkView]:
+    """All links."""
+    return [
+        LinkView(
+            link.peer,
+            link.open,
+            link.in_tree,
+            link.failed,
+            link.traffic.filtering,
+            len(link.outbox),
+            sum(len(outward.unacked) for outward in link.outward),
+            sum(len(outward.waits) for outward in link.outward),
+            (dict(link.outward[0].export.outcome), dict(link.outward[1].export.outcome)),
+            (dict(link.inward[0].holding.entries), dict(link.inward[1].holding.entries)),
+        )
+        for link in broker.links.values()
+    ]
+
+
+def tree_links(broker: Broker) -> list[tuple[str, str]]:
+    """The links of the spanning tree, as this broker sees it."""
+    return sorted(broker.topology.tree())
+
+
+def own_filters(broker: Broker) -> Iterator[Filter]:
+    """The subscriptions of the broker's own clients."""
+    return (claim.condition for client in broker.clients for claim in client.claims[0].values())
+
+
+def status(broker: Broker) -> BrokerStatus:
+    """Figures for metrics and the console."""
+    clients = list(broker.clients)
+    return BrokerStatus(
+        broker.config.broker,
+        len(clients),
+        sum(client.up for client in clients),
+        sum(len(client.claims[0]) for client in clients),
+        sum(len(client.claims[1]) for client in clients),
+        sum(len(client.queue) for client in clients),
+        len(broker.table),
+        len(broker.events),
+        tuple(link_views(broker)),
+        tuple(tree_links(broker)),
+    )

@@ -1,0 +1,210 @@
+"""The routing table: filters by hop, and which hops an event must go to.
+
+A hop is a client or a neighbour; its entries are what it asked for. Up to a few dozen entries the interpreter is
+quickest; above, one `covey.Index` over the entries of all hops finds everything that an event matches in one call.
+`Holding` is what a neighbour has told, whole and with digests, so that two brokers can find out by a few numbers where
+they differ.
+
+Neighbours' entries may be *pruned* for matching (Bittner and Hinze; P6): the table then matches by smaller filters that
+let more through, while what is held, exported and taken back stays as it was told. Clients' entries never are, so no
+client sees an event that it didn't ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Final
+
+from covey.filters.algebra import Filter
+from covey.history import Chances
+from covey.matching import Index
+from covey.relations.pruning import Pruner
+from covey.routing.config import PruningOptions
+from covey.routing.known_filters import KnownFilters
+from covey.routing.messages import Entry
+
+FEW: Final = 64
+"""Entries up to which the interpreter matches; half as many bring it back."""
+BATCH: Final = 8
+"""Events from which on they are matched together."""
+BUCKETS: Final = 256
+PRUNED_AGAIN_AFTER: Final = 0.25
+"""Which part of a pruned table may change before prunings are chosen anew; new entries stay whole until then."""
+
+
+class RoutingTable:
+    """The entries of all hops, for matching."""
+
+    def __init__(self, known: KnownFilters) -> None:
+        self._known = known
+        self._hops: dict[str, dict[str, Filter]] = {}
+        self._size = 0
+        self._index: Index | None = None
+        self._numbers: dict[tuple[str, str], str] = {}
+        self._places: dict[str, tuple[str, str]] = {}
+        self._next = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def entries(self, hop: str) -> Mapping[str, Filter]:
+        """A hop's entries as they are matched."""
+        return self._hops.get(hop, {})
+
+    def add(self, hop: str, key: str, condition: Filter) -> None:
+        """Add an entry, or change its filter."""
+        entries = self._hops.setdefault(hop, {})
+        if key in entries:
+            self.remove(hop, key)
+            entries = self._hops.setdefault(hop, {})
+        entries[key] = condition
+        self._size += 1
+        if self._index is not None:
+            self._file(hop, key, condition)
+        elif self._size > FEW:
+            self._index = self._known.index()
+            for name, listed in self._hops.items():
+                for one, own in listed.items():
+                    self._file(name, one, own)
+
+    def _file(self, hop: str, key: str, condition: Filter) -> None:
+        assert self._index is not None
+        self._next += 1
+        number = str(self._next)
+        self._numbers[hop, key] = number
+        self._places[number] = (hop, key)
+        self._index.add(number, condition)
+
+    def remove(self, hop: str, key: str) -> None:
+        """Remove an entry; one that isn't there is no error."""
+        entries = self._hops.get(hop)
+        if entries is None or entries.pop(key, None) is None:
+            return
+        if not entries:
+            del self._hops[hop]
+        self._size -= 1
+        if self._index is not None:
+            number = self._numbers.pop((hop, key))
+            del self._places[number]
+            self._index.remove(number)
+            if self._size < FEW // 2:
+                self._index, self._numbers, self._places = None, {}, {}
+
+    def match_many(self, events: Sequence[Mapping[str, Any]]) -> list[dict[str, list[str]]]:
+        """As `match`, for events in a row: the index takes them together."""
+        if self._index is None or len(events) < BATCH:
+            return [self.match(event) for event in events]
+        matches = self._index.match_batch([self._known.completed(event) for event in events], threads=1)
+        return [self._by_hop(numbers) for numbers in matches.to_pylist()]
+
+    def match(self, attributes: Mapping[str, Any]) -> dict[str, list[str]]:
+        """The hops that an event must go to, each with its entries that match."""
+        if self._index is not None:
+            return self._by_hop(self._index.match(self._known.completed(attributes)))
+        found: dict[str, list[str]] = {}
+        matches = self._known.matches
+        for hop, entries in self._hops.items():
+            keys = [key for key, condition in entries.items() if matches(condition, attributes)]
+            if keys:
+                found[hop] = keys
+        return found
+
+    def _by_hop(self, numbers: list[str]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for number in numbers:
+            hop, key = self._places[number]
+            found.setdefault(hop, []).append(key)
+        return found
+
+
+class Holding:
+    """What one neighbour has told of one table."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Filter] = {}
+        self._texts: dict[str, str] = {}
+        self._digests = [0] * BUCKETS
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def add(self, entry: Entry, condition: Filter) -> None:
+        """Hold an entry."""
+        self.remove(entry.key)
+        self.entries[entry.key] = condition
+        self._texts[entry.key] = entry.filter
+        bucket, value = entry_digest(entry.key, entry.filter)
+        self._digests[bucket] ^= value
+
+    def remove(self, key: str) -> None:
+        """Hold an entry no longer."""
+        text = self._texts.pop(key, None)
+        if text is not None:
+            del self.entries[key]
+            bucket, value = entry_digest(key, text)
+            self._digests[bucket] ^= value
+
+    def within(self, buckets: Iterable[int]) -> list[str]:
+        """The keys in some buckets."""
+        wanted = set(buckets)
+        return [key for key in self.entries if bucket_of(key) in wanted] if wanted else []
+
+    def digests(self) -> list[tuple[int, int]]:
+        """The digests of the buckets that aren't empty."""
+        return [(bucket, value) for bucket, value in enumerate(self._digests) if value]
+
+
+def bucket_of(key: str) -> int:
+    """The bucket of a key."""
+    return blake2b(key.encode(), digest_size=1).digest()[0]
+
+
+def entry_digest(key: str, text: str) -> tuple[int, int]:
+    """An entry's bucket, and its part in the bucket's digest."""
+    value = blake2b(f"{key}\n{text}".encode(), digest_size=7).digest()
+    return bucket_of(key), int.from_bytes(value, "big")
+
+
+def differing_buckets(own: Iterable[tuple[int, int]], other: Iterable[tuple[int, int]]) -> list[int]:
+    """The buckets whose digests differ."""
+    mine, theirs = dict(own), dict(other)
+    return sorted(bucket for bucket in mine.keys() | theirs.keys() if mine.get(bucket) != theirs.get(bucket))
+
+
+class PrunedTable:
+    """Chooses the prunings of all neighbours' entries, and keeps the routing table at what is left of them."""
+
+    def __init__(self, table: RoutingTable, known: KnownFilters, options: PruningOptions, chances: Chances) -> None:
+        self._table = table
+        self._share = options.share
+        self._pruner = Pruner((), chances, options.dimension, known.semantics)
+        self._places: dict[str, tuple[str, str]] = {}
+        self._changed = 0
+
+    def add(self, hop: str, key: str, condition: Filter) -> None:
+        """An entry came."""
+        self.remove(hop, key)
+        name = f"{len(hop)}:{hop}{key}"
+        self._places[name] = (hop, key)
+        self._pruner.add(name, condition)
+        self._table.add(hop, key, condition)
+        self._changed += 1
+
+    def remove(self, hop: str, key: str) -> None:
+        """An entry went."""
+        name = f"{len(hop)}:{hop}{key}"
+        if self._places.pop(name, None) is not None:
+            self._pruner.remove(name)
+            self._table.remove(hop, key)
+            self._changed += 1
+
+    def refresh(self) -> None:
+        """Choose prunings anew where enough has changed."""
+        if self._changed and self._changed >= PRUNED_AGAIN_AFTER * len(self._places):
+            self._changed = 0
+            self._pruner.prune_to(int(self._share * self._pruner.total_possible))
+            for name, condition in self._pruner.filters():
+                hop, key = self._places[name]
+                if self._table.entries(hop).get(key) != condition:
+                    self._table.add(hop, key, condition)

@@ -1,0 +1,233 @@
+"""Play a scenario: first clients and faults, then a healed network that must settle, then events that all must get.
+
+Safety is checked all along (`ledger.py`), tables when they should have settled (`fixpoint.py`), liveness at the end.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from covey.relations.merging import MergingPolicy
+from covey.relations.subsumption import Nominal, Number, Space
+from covey.routing.broker import Broker
+from covey.routing.config import (
+    AdaptiveFiltering,
+    BrokerConfig,
+    MergingOptions,
+    PruningOptions,
+    SubsumptionOptions,
+    Timing,
+)
+from covey.routing.journal import Outputs
+from covey.routing.messages import AddPeer, ClientAnswer, RemovePeer
+from covey.simulation.actors import Actor
+from covey.simulation.fixpoint import check_fixpoint
+from covey.simulation.ledger import Ledger
+from covey.simulation.scenarios import FAULTS, KINDS, Action, Scenario, random_event
+from covey.simulation.uniform_chances import UniformChances
+from covey.simulation.world import Clock, Node, Wire
+
+TIMING = Timing(retry=0.5, failed=2.0)
+SETTLING = 7.0
+"""Simulated seconds that a healed network has to settle."""
+STEADY = 2.0
+"""Simulated seconds in which the last events must reach everybody."""
+SPACE = Space([Nominal("k", list(KINDS)), Number("p")])
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a run."""
+
+    scenario: Scenario
+    failures: tuple[str, ...]
+    trace: int
+    """The same for the same scenario."""
+    steps: int
+    deliveries: int
+
+
+def broker_config(scenario: Scenario, name: str) -> BrokerConfig:
+    """The configuration of one broker of a scenario."""
+    peers = tuple(sorted({b if a == name else a for a, b in scenario.links if name in (a, b)}))
+    return BrokerConfig(
+        name,
+        peers,
+        scenario.strategy,
+        scenario.advertisements,
+        merging=MergingOptions(scenario.imt, MergingPolicy(at_arrivals=3)),
+        subsumption=SubsumptionOptions(SPACE, approximate=scenario.seed % 2 == 0),
+        pruning=PruningOptions(share=0.5) if scenario.pruning else None,
+        chances=UniformChances() if scenario.pruning or scenario.imt else None,
+        adaptive=AdaptiveFiltering(0.6, 0.3, 4) if scenario.adaptive else None,
+        timing=TIMING,
+    )
+
+
+Make = Callable[..., tuple[Broker, Outputs]]
+
+
+class Stage:
+    """A scenario's world, while it is played."""
+
+    def __init__(self, scenario: Scenario, make: Make = Broker.restore, *, sends_before_commit: bool = False) -> None:
+        self.scenario = scenario
+        self.clock = Clock(scenario.seed)
+        self.ledger = Ledger(ordered=scenario.is_acyclic)
+        self.nodes = {name: Node(self.clock, broker_config(scenario, name), make) for name in scenario.brokers}
+        self.wires = {
+            (one, other): Wire(self.clock, self.nodes[one], self.nodes[other]) for one, other in scenario.links
+        }
+        self.actors = {
+            name: Actor(self.clock, name, self.nodes[broker], self.ledger, advertised=scenario.advertisements)
+            for name, broker in scenario.clients
+        }
+        self._events = 0
+        for node in self.nodes.values():
+            node.listener = self
+            node.sends_before_commit = sends_before_commit
+        for wire in self.wires.values():
+            wire.lossy = scenario.lossy
+
+    # What brokers tell clients
+
+    def hear(self, client: str, message: ClientAnswer, session: int) -> None:
+        """A message for a client."""
+        self.actors[client].hear(message, session)
+
+    def closed(self, client: str, session: int) -> None:
+        """A session was closed by its broker."""
+        self.actors[client].closed(session)
+
+    def crashed(self, broker: str) -> None:
+        """All sessions of a broker are over."""
+        for actor in self.actors.values():
+            if actor.node.name == broker:
+                actor.broker_died()
+
+    # What scenarios ask for
+
+    def perform(self, action: Action) -> None:
+        """Do what an action says."""
+        self.clock.note(f"{action.kind} {action.who} {action.what}")
+        getattr(self, f"_{action.kind}")(action)
+
+    def _connect(self, action: Action) -> None:
+        self.actors[action.who].connect()
+
+    def _disconnect(self, action: Action) -> None:
+        self.actors[action.who].disconnect(action.seconds)
+
+    def _subscribe(self, action: Action) -> None:
+        self.actors[action.who].subscribe(action.what, action.text, durable=action.durable, lease=action.seconds)
+
+    def _unsubscribe(self, action: Action) -> None:
+        self.actors[action.who].unsubscribe(action.what)
+
+    def _advertise(self, action: Action) -> None:
+        self.actors[action.who].advertise(action.what, action.text)
+
+    def _publish(self, action: Action, *, steady: bool = False) -> None:
+        self._events += 1
+        kind, _, price = action.text.partition(":")
+        self.actors[action.who].publish(f"e{self._events}", kind, price, durable=action.durable, steady=steady)
+
+    def _crash(self, action: Action) -> None:
+        node = self.nodes[action.who]
+        if action.what == "writing":
+            node.crash_in_a_write(action.seconds)
+        else:
+            node.crash_for(action.seconds)
+
+    def _pause(self, action: Action) -> None:
+        node = self.nodes[action.who]
+        node.pause()
+        self.clock.later(action.seconds, node.resume)
+
+    def _cut(self, action: Action) -> None:
+        one, _, other = action.who.partition("-")
+        self._cut_for(self.wires[one, other], action)
+
+    def _cut_for(self, wire: Wire, action: Action) -> None:
+        silent = action.what == "silent"
+        wire.cut(silent=silent)
+        seconds = min(action.seconds, FAULTS - self.clock.now)
+        self.clock.later(seconds, lambda: wire.mend(silent=silent))
+
+    def _partition(self, action: Action) -> None:
+        side = set(action.who.split(","))
+        for (one, other), wire in self.wires.items():
+            if (one in side) != (other in side):
+                self._cut_for(wire, action)
+
+    def _reset(self, action: Action) -> None:
+        one, _, other = action.who.partition("-")
+        self.wires[one, other].reset()
+
+    def _unlink(self, action: Action) -> None:
+        """Take a link away at both ends, and give it back after a while."""
+        one, _, other = action.who.partition("-")
+        if self.nodes[one].up and self.nodes[other].up:
+            self.wires[one, other].cut(silent=False)
+            self.nodes[one].take(RemovePeer(other))
+            self.nodes[other].take(RemovePeer(one))
+            self.clock.later(min(action.seconds, FAULTS - self.clock.now), self._link, one, other)
+
+    def _link(self, one: str, other: str) -> None:
+        self.nodes[one].take(AddPeer(other))
+        self.nodes[other].take(AddPeer(one))
+        self.wires[one, other].mend(silent=False)
+
+    # Phases
+
+    def play(self) -> Report:
+        """All phases; the first violation of each kind of check ends the run."""
+        for node in self.nodes.values():
+            self.clock.later(self.clock.rng.uniform(0, 0.2), node.start)
+        for action in self.scenario.actions:
+            self.clock.at(action.at, self.perform, action)
+        self.clock.run_until(FAULTS)
+        self._heal()
+        self.clock.run_until(FAULTS + SETTLING)
+        if not self.ledger.failures:
+            self._check_settled()
+        if not self.ledger.failures:
+            self._publish_everywhere()
+            self.clock.run_until(FAULTS + SETTLING + STEADY)
+            self.ledger.check_steady()
+            self.ledger.check_durable()
+        deliveries = sum(map(len, self.ledger.delivered.values()))
+        return Report(self.scenario, tuple(self.ledger.failures), self.clock.trace, self.clock.steps, deliveries)
+
+    def _heal(self) -> None:
+        for node in self.nodes.values():
+            node.calm()
+            node.start()
+        for (one, other), wire in self.wires.items():
+            wire.lossy = False
+            self.nodes[one].take(AddPeer(other))
+            self.nodes[other].take(AddPeer(one))
+        for actor in self.actors.values():
+            actor.connect()
+
+    def _check_settled(self) -> None:
+        brokers = {name: node.broker for name, node in self.nodes.items() if node.broker is not None}
+        for failure in check_fixpoint(brokers, self.scenario.links):
+            self.ledger.fail(f"{self.clock.now:.3f} {failure}")
+        for actor in self.actors.values():
+            if actor.waits:
+                self.ledger.fail(f"{self.clock.now:.3f} {actor.name} still waits for an answer")
+
+    def _publish_everywhere(self) -> None:
+        rng = random.Random(f"steady {self.scenario.seed}")
+        for actor in self.actors.values():
+            for durable in (False, True):
+                action = Action(self.clock.now, "publish", actor.name, text=random_event(rng), durable=durable)
+                self._publish(action, steady=True)
+
+
+def run(scenario: Scenario, make: Make = Broker.restore, *, sends_before_commit: bool = False) -> Report:
+    """Play a scenario, on brokers made by `make`."""
+    return Stage(scenario, make, sends_before_commit=sends_before_commit).play()

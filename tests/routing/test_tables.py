@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import covey.routing.tables as tables
+from covey.filters import Filter
+from covey.filters.semantics import SEMANTICS, Semantics
+from covey.language import parse
+from covey.routing.config import PruningOptions
+from covey.routing.known_filters import KnownFilters
+from covey.routing.messages import Entry
+from covey.routing.tables import Holding, PrunedTable, RoutingTable, differing_buckets
+from covey.simulation.fixpoint import WORLD
+from covey.simulation.scenarios import random_filter
+from covey.simulation.uniform_chances import UniformChances
+
+
+@pytest.mark.parametrize("few", [1_000, 8])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_event_goes_to_the_hops_whose_entries_match(few: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "FEW", few)
+    rng = random.Random(seed)
+    table, plain = RoutingTable(KnownFilters()), dict[tuple[str, str], Filter]()
+    for number in range(60):
+        if plain and rng.random() < 0.3 + 0.4 * (number > 40):
+            hop, key = rng.choice(sorted(plain))
+            del plain[hop, key]
+            table.remove(hop, key)
+        else:
+            hop, key, condition = rng.choice("xyz"), str(rng.randrange(20)), parse(random_filter(rng))
+            plain[hop, key] = condition
+            table.add(hop, key, condition)
+        assert len(table) == len(plain)
+        for event in rng.sample(WORLD, 5):
+            wanted: dict[str, list[str]] = {}
+            for (hop, key), condition in sorted(plain.items()):
+                if condition.matches(event):
+                    wanted.setdefault(hop, []).append(key)
+            assert {hop: sorted(keys) for hop, keys in table.match(event).items()} == wanted
+
+
+def test_two_holdings_differ_in_the_buckets_of_what_only_one_has() -> None:
+    one, other = Holding(), Holding()
+    for number in range(100):
+        for holding in (one, other):
+            holding.add(Entry(f"k{number}", f"p = {number}"), parse(f"p = {number}"))
+    assert differing_buckets(one.digests(), other.digests()) == []
+    one.remove("k7")
+    other.add(Entry("k9", "p = 1000"), parse("p = 1000"))
+    buckets = differing_buckets(one.digests(), other.digests())
+    assert {"k7", "k9"} <= set(other.within(buckets))
+    assert len(buckets) <= 2
+    one.add(Entry("k7", "p = 7"), parse("p = 7"))
+    one.add(Entry("k9", "p = 1000"), parse("p = 1000"))
+    assert one.digests() == other.digests()
+
+
+def test_an_empty_holding_has_no_digests() -> None:
+    holding = Holding()
+    holding.add(Entry("k", "p = 1"), parse("p = 1"))
+    holding.remove("k")
+    assert holding.digests() == []
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_pruned_table_matches_all_that_it_should_and_perhaps_more(share: float) -> None:
+    rng = random.Random(7)
+    known = KnownFilters()
+    table, whole = RoutingTable(known), RoutingTable(known)
+    pruned = PrunedTable(table, known, PruningOptions(share=share), UniformChances())
+    for number in range(30):
+        condition = parse(f"{random_filter(rng)} AND p != {rng.randrange(20)}")
+        pruned.add("p:x", str(number), condition)
+        whole.add("p:x", str(number), condition)
+        if number % 5 == 4:
+            pruned.remove("p:x", str(number - 2))
+            whole.remove("p:x", str(number - 2))
+        pruned.refresh()
+    more = 0
+    for event in WORLD:
+        wanted, got = (set(one.match(event).get("p:x", [])) for one in (whole, table))
+        assert wanted <= got
+        more += len(got - wanted)
+    assert (more > 0) == (share > 0)
+
+
+def test_the_chances_are_counted() -> None:
+    chances = UniformChances().chances([parse("TRUE"), parse("k = 'a'"), parse("p < 0")])
+    assert np.allclose(chances, [1.0, 0.25, 0.0])
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+def test_events_together_match_as_one_by_one_under_all_semantics(semantics: Semantics) -> None:
+    rng = random.Random(semantics)
+    known = KnownFilters(semantics, {"p": 3, "k": "a"})
+    table, few = RoutingTable(known), RoutingTable(known)
+    for number in range(100):
+        condition = parse(random_filter(rng))
+        table.add(rng.choice("xy"), str(number), condition)
+        if number < 60:
+            few.add("x", str(number), condition)
+    events = [*WORLD[::7], {"k": "b"}, {}]
+    together = table.match_many(events)
+    assert together == [table.match(event) for event in events]
+    for event, found in zip(events, few.match_many(events), strict=True):
+        wanted = [key for key, one in few.entries("x").items() if known.matches(one, event)]
+        assert found.get("x", []) == wanted
+        more = table.match(event)
+        assert set(wanted) <= {key for keys in more.values() for key in keys}

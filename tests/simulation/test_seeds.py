@@ -1,0 +1,27 @@
+"""A thousand networks with faults, all strategies, up to twenty brokers: nothing that must hold is ever violated."""
+
+from __future__ import annotations
+
+import pytest
+
+from covey.routing import Strategy, strategies, tables
+from covey.simulation import random_scenario, run
+
+BLOCK = 50
+
+
+@pytest.mark.parametrize("start", range(0, 1000, BLOCK))
+def test_nothing_is_lost_doubled_or_unwanted_and_tables_settle(start: int) -> None:
+    for seed in range(start, start + BLOCK):
+        report = run(random_scenario(seed))
+        assert not report.failures, f"seed {seed}: {report.failures[0]}"
+
+
+@pytest.mark.parametrize("strategy", ["simple", "covering", "subsumption", "merging"])
+def test_the_structures_for_large_tables_do_the_same(strategy: Strategy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strategies, "PAIRWISE", 3)
+    monkeypatch.setattr(tables, "FEW", 3)
+    monkeypatch.setattr(tables, "BATCH", 2)
+    for seed in range(12):
+        report = run(random_scenario(seed, strategy=strategy, brokers=4))
+        assert not report.failures, f"seed {seed}: {report.failures[0]}"
