@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: setup demo test lint bench fuzz lab clean
+.PHONY: setup demo test lint bench fuzz soak network lab clean
 
 setup: $(STAMP)
 
@@ -32,6 +32,14 @@ bench: setup
 # Many more random filters and events than `make test` tries.
 fuzz: setup
 	COVEY_FUZZ_ROUNDS=$${COVEY_FUZZ_ROUNDS:-400} COVEY_FUZZ_EXAMPLES=$${COVEY_FUZZ_EXAMPLES:-5000} $(BIN)/python -m pytest tests/matching/test_properties.py
+
+# Three brokers on this machine, until interrupted; `make network EXAMPLE=stock_quotes.py` runs an example against them.
+network: setup
+	$(BIN)/python examples/network/brokers.py $(EXAMPLE)
+
+# Many more simulated networks with faults than `make test` tries.
+soak: setup
+	$(BIN)/python -m covey.simulation $${COVEY_SOAK_SEEDS:-10000}
 
 # The diagrams' node counts before and after restriction, at 25,000 to 100,000 queries.
 lab: setup

@@ -59,3 +59,12 @@ def test_an_example_runs(example: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_links_of_the_readme_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text(encoding="utf-8")):
         assert (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("example", ["stock_quotes.py", "meta_auctions.py"])
+@pytest.mark.xdist_group("the ports of the examples' brokers")
+def test_an_example_of_the_network_runs(example: str) -> None:
+    command = [sys.executable, str(ROOT / "examples" / "network" / "brokers.py"), example]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert "listens on" in done.stdout

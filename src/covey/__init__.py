@@ -1,5 +1,7 @@
 """covey: content-based publish/subscribe. Register Boolean subscriptions, match events to those who asked for them."""
 
+from typing import Any
+
 from covey.errors import (
     CoveyError,
     DuplicateIdError,
@@ -32,6 +34,18 @@ from covey.relations import Relation, relate
 from covey.relations.merging import Merger, merge
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Clients of brokers are imported when they are first used, since they need the extra `broker`."""
+    if name not in ("connect", "connect_sync"):
+        raise AttributeError(f"module 'covey' has no attribute {name!r}")
+    try:
+        from covey import network
+    except ModuleNotFoundError as error:
+        raise CoveyError(f"covey.{name} needs {error.name}; pip install 'covey[broker]'") from None
+    return getattr(network, name)
+
 
 __all__ = [
     "AddManyError",

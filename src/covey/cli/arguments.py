@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
-from covey.cli import spark_arguments
+from covey.cli import broker_arguments, spark_arguments
 from covey.cli.sources import FORMATS, Format
 from covey.errors import CoveyError
 from covey.filters.semantics import SEMANTICS, Semantics
@@ -20,7 +20,7 @@ BATCH_SIZE: Final = 32_768
 """Events a batch: enough that matching costs little an event, few enough that dense matches fit in memory."""
 
 
-class Options(spark_arguments.SparkOptions):
+class Options(spark_arguments.SparkOptions, broker_arguments.BrokerOptions):
     """What the user asked for. Each command has its own part of these."""
 
     command: str
@@ -80,6 +80,7 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
     _index(commands)
     _demo(commands)
     spark_arguments.add(commands, _filters, _positive)
+    broker_arguments.add(commands, _positive)
     options, rest = parser.parse_known_args(arguments, namespace=Options())
     if options.command == "explain":
         # argparse gives up on a list of words once an option stands between them.

@@ -12,16 +12,22 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from covey.cli import (
+    advertise,
+    broker_server,
+    broker_status,
+    broker_tokens,
     compact,
     demo,
     explain,
     index_files,
     match,
+    pub,
     relate,
     spark_compact,
     spark_match,
     spark_profile,
     spark_stream,
+    sub,
 )
 from covey.cli.arguments import Options, parse
 from covey.cli.terminal import complain
@@ -39,6 +45,14 @@ COMMANDS: Final[dict[str, Callable[[Options], int]]] = {
     "spark stream": spark_stream.run,
     "spark profile": spark_profile.run,
     "spark compact": spark_compact.run,
+    "broker": broker_server.run,
+    "pub": pub.run,
+    "sub": sub.run,
+    "advertise": advertise.run,
+    "status": broker_status.status,
+    "routes": broker_status.routes,
+    "trace": broker_status.trace,
+    "token": broker_tokens.run,
 }
 
 INTERRUPTED: Final = 130

@@ -47,6 +47,8 @@ class Report:
     """The same for the same scenario."""
     steps: int
     deliveries: int
+    seconds: float
+    """Simulated ones."""
 
 
 def broker_config(scenario: Scenario, name: str) -> BrokerConfig:
@@ -199,7 +201,9 @@ class Stage:
             self.ledger.check_steady()
             self.ledger.check_durable()
         deliveries = sum(map(len, self.ledger.delivered.values()))
-        return Report(self.scenario, tuple(self.ledger.failures), self.clock.trace, self.clock.steps, deliveries)
+        return Report(
+            self.scenario, tuple(self.ledger.failures), self.clock.trace, self.clock.steps, deliveries, self.clock.now
+        )
 
     def _heal(self) -> None:
         for node in self.nodes.values():

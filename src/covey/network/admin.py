@@ -1,0 +1,208 @@
+"""What operators see: figures, tables, and where an event would go.
+
+    GET  /v1/status      the broker in figures
+    GET  /v1/routes      what each neighbour has told, and has been told
+    POST /v1/trace       an event's next hops, and why; nothing is published
+    GET  /metrics        for Prometheus
+    GET  /healthz        the process answers
+    GET  /readyz         the broker takes connections
+
+Where there is authentication, all but the last two need a principal with `admin`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+from aiohttp import web
+
+from covey.filters.algebra import Filter
+from covey.network.configuration import ServerConfig
+from covey.network.engine import Engine
+from covey.network.errors import FrameError
+from covey.network.frames import wrong_shape
+from covey.network.identity import Identity
+from covey.network.links import Links
+from covey.network.metrics import Metrics
+from covey.routing.inspection import status
+from covey.routing.links import Link
+
+MOST_SHOWN: Final = 1_000
+"""Filters of one table that are shown."""
+
+
+class Admin:
+    """Serves operators."""
+
+    def __init__(self, config: ServerConfig, engine: Engine, identity: Identity, links: Links) -> None:
+        self._config = config
+        self._engine = engine
+        self._identity = identity
+        self._links = links
+        self._metrics = Metrics(engine)
+
+    def routes(self) -> list[web.RouteDef]:
+        """The paths served."""
+        return [
+            web.get("/healthz", self.healthy),
+            web.get("/readyz", self.ready),
+            web.get("/metrics", self.metrics),
+            web.get("/v1/status", self.status),
+            web.get("/v1/routes", self.tables),
+            web.post("/v1/trace", self.trace),
+        ]
+
+    async def healthy(self, request: web.Request) -> web.Response:  # noqa: ARG002
+        """The process answers."""
+        return web.Response(text="ok\n")
+
+    async def ready(self, request: web.Request) -> web.Response:  # noqa: ARG002
+        """The broker takes connections, and its journal keeps up."""
+        inputs, records = self._engine.waiting
+        limits = self._engine.limits
+        if self._engine.stopped.done():
+            return web.Response(status=503, text="stopped\n")
+        if inputs >= limits.waiting_inputs or records >= limits.waiting_records:
+            return web.Response(status=503, text="too much is waiting\n")
+        return web.Response(text="ok\n")
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        """Figures for Prometheus."""
+        self._check(request)
+        return web.Response(body=self._metrics.text(), headers={"Content-Type": self._metrics.content_type})
+
+    async def status(self, request: web.Request) -> web.Response:
+        """The broker in figures."""
+        self._check(request)
+        found = status(self._engine.broker)
+        inputs, records = self._engine.waiting
+        links = [
+            {
+                "peer": link.peer,
+                "url": self._config.peers.get(link.peer, ""),
+                "connected": link.peer in self._links.open,
+                "open": link.open,
+                "in_tree": link.in_tree,
+                "failed": link.failed,
+                "filtering": link.filtering,
+                "outbox": link.outbox,
+                "unacknowledged": link.unacked,
+                "told": len(link.exported[0]),
+                "heard": len(link.held[0]),
+            }
+            for link in found.links
+        ]
+        return _json(
+            {
+                "broker": found.broker,
+                "strategy": self._config.broker.strategy,
+                "clients": found.clients,
+                "connected": found.connected,
+                "subscriptions": found.subscriptions,
+                "advertisements": found.advertisements,
+                "queued": found.queued,
+                "entries": found.entries,
+                "events_kept": found.events_kept,
+                "waiting_inputs": inputs,
+                "waiting_records": records,
+                "published": self._engine.counts.published,
+                "sent": self._engine.counts.sent,
+                "links": links,
+                "tree": found.tree,
+            }
+        )
+
+    async def tables(self, request: web.Request) -> web.Response:
+        """What each neighbour has told, and has been told."""
+        self._check(request)
+        found = status(self._engine.broker)
+        return _json(
+            {
+                "broker": found.broker,
+                "clients": [
+                    {
+                        "client": client.id,
+                        "connected": client.up,
+                        "queued": len(client.queue),
+                        "subscriptions": _claims(client.claims[0]),
+                        "advertisements": _claims(client.claims[1]),
+                    }
+                    for client in islice(self._engine.broker.clients, MOST_SHOWN)
+                ],
+                "links": [
+                    {
+                        "peer": link.peer,
+                        "in_tree": link.in_tree,
+                        "heard": {"subscriptions": _shown(link.held[0]), "advertisements": _shown(link.held[1])},
+                        "told": {"subscriptions": _shown(link.exported[0]), "advertisements": _shown(link.exported[1])},
+                    }
+                    for link in found.links
+                ],
+            }
+        )
+
+    async def trace(self, request: web.Request) -> web.Response:
+        """Where an event would go from here; `from=PEER` for one that comes from a neighbour."""
+        self._check(request)
+        try:
+            event = msgspec.json.decode(await request.read(), type=dict[str, Any])
+        except (msgspec.DecodeError, RecursionError, ValueError) as error:
+            raise FrameError(f"an event is a JSON object: {error}") from None
+        wrong = wrong_shape(event, self._engine.limits)
+        if wrong is not None:
+            raise FrameError(wrong)
+        broker = self._engine.broker
+        matched = broker.table.match(event)
+        entries = {hop: {key: str(broker.table.entries(hop)[key]) for key in keys} for hop, keys in matched.items()}
+        clients = [
+            {"client": hop[2:], "subscriptions": found} for hop, found in sorted(entries.items()) if hop[0] == "c"
+        ]
+        source = request.query.get("from")
+        links = [
+            {"peer": link.peer, "url": self._config.peers.get(link.peer, ""), **self._decision(link, source, entries)}
+            for link in broker.links.values()
+        ]
+        return _json({"broker": self._config.broker.broker, "clients": clients, "links": links})
+
+    def _decision(self, link: Link, source: str | None, entries: Mapping[str, Any]) -> dict[str, Any]:
+        """Whether an event goes over a link, by the broker's rule 1."""
+        found = entries.get(link.hop, {})
+        if link.peer == source:
+            goes, why = False, "the event came from there"
+        elif not link.in_tree:
+            goes, why = False, "the link isn't in the spanning tree"
+        elif self._config.broker.strategy == "flooding":
+            goes, why = True, "flooding sends everything everywhere"
+        elif not link.filtered:
+            goes, why = link.up, "its tables aren't known yet, so it gets everything" if link.up else "it isn't there"
+        elif found:
+            goes, why = True, "entries match"
+        elif not link.traffic.filtering:
+            goes, why = True, "filtering is off, since most events match there"
+        else:
+            goes, why = False, "none of its entries matches"
+        if goes and not link.up:
+            why += "; it isn't there, so durable events wait for it"
+        return {"goes": goes, "why": why, "entries": found}
+
+    def _check(self, request: web.Request) -> None:
+        if not self._identity.client(request).admin:
+            raise web.HTTPForbidden(text="this needs a principal with admin = true")
+
+
+def _claims(claims: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"id": claim.id, "filter": claim.text, "durable": claim.durable, "lease": claim.lease}
+        for claim in islice(claims.values(), MOST_SHOWN)
+    ]
+
+
+def _shown(filters: Mapping[str, Filter]) -> list[str]:
+    return sorted(str(one) for one in islice(filters.values(), MOST_SHOWN))
+
+
+def _json(value: Any) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), content_type="application/json")

@@ -1,0 +1,6 @@
+"""Clients for asyncio. `covey.network.sync` has the same modules for programs without it."""
+
+from covey.network.asyncio.client import Client, connect
+from covey.network.asyncio.subscription import Delivery, Subscription
+
+__all__ = ["Client", "Delivery", "Subscription", "connect"]

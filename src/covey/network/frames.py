@@ -1,0 +1,164 @@
+"""Frames: how messages travel over a WebSocket.
+
+A frame is an array of messages, msgpack in binary frames and JSON in text frames; the answers are in msgpack unless a
+client asks for the subprotocol `covey.v1.json`. Batches are the ordinary case: one frame carries all that is ready. A
+message is an array that starts with its name, as `covey.routing.messages` has it:
+`["Subscribe", 1, "cheap", "price < 10"]`.
+
+Nothing of a frame counts unless all of it can be read. An event is taken apart no deeper than `nesting`, and its names
+must be text, since filters can't ask for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import msgspec
+
+from covey.network.errors import FrameError
+from covey.network.limits import NetworkLimits
+from covey.routing.messages import (
+    Advertise,
+    ClientAnswer,
+    ClientMessage,
+    Events,
+    PeerMessage,
+    Publish,
+    Stream,
+    Subscribe,
+)
+
+FRAME_MESSAGES: Final = 512
+"""Messages that are put into one frame: enough that a frame costs little a message."""
+FRAME_BYTES: Final = 1 << 20
+"""A frame of several messages is divided above this."""
+PACKED: Final = "covey.v1.msgpack"
+WRITTEN: Final = "covey.v1.json"
+"""The subprotocols that a client can ask for."""
+
+BAD_DATA: Final = 1007
+POLICY: Final = 1008
+TOO_LARGE: Final = 1009
+GOING_AWAY: Final = 1001
+TRY_LATER: Final = 1013
+TAKEN: Final = 4409
+"""Another session has this client's name."""
+
+Message = TypeVar("Message")
+Read = TypeVar("Read", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[Message]):
+    """One way to write frames."""
+
+    binary: bool
+    encode: Callable[[list[Message]], bytes]
+
+
+_pack = msgspec.msgpack.Encoder().encode
+_write = msgspec.json.Encoder().encode
+ANSWERS_PACKED: Final[Codec[ClientAnswer]] = Codec(True, _pack)
+ANSWERS_WRITTEN: Final[Codec[ClientAnswer]] = Codec(False, _write)
+PEER_FRAMES: Final[Codec[PeerMessage]] = Codec(True, _pack)
+
+_unpack_client = msgspec.msgpack.Decoder(list[ClientMessage])
+_read_client = msgspec.json.Decoder(list[ClientMessage])
+_unpack_answers = msgspec.msgpack.Decoder(list[ClientAnswer])
+_unpack_peer = msgspec.msgpack.Decoder(list[PeerMessage])
+
+
+def decode_client(data: bytes | str, limits: NetworkLimits) -> list[ClientMessage]:
+    """The messages of a client's frame, all of them within the limits; raises FrameError."""
+    messages = _decoded(_read_client if isinstance(data, str) else _unpack_client, data)
+    if len(messages) > limits.messages:
+        raise FrameError(
+            f"{len(messages):,} messages in one frame; the limit messages is {limits.messages:,}, send smaller frames",
+            POLICY,
+        )
+    for message in messages:
+        if isinstance(message, Publish):
+            for at, publication in enumerate(message.events, 1):
+                wrong = wrong_shape(publication.attributes, limits)
+                if wrong is not None:
+                    raise FrameError(f"event {at}: {wrong}", POLICY)
+        elif isinstance(message, Subscribe | Advertise) and len(message.id) > limits.name_length:
+            raise FrameError(f"a name of {len(message.id):,} characters; name_length is {limits.name_length}", POLICY)
+    return messages
+
+
+def decode_answers(data: bytes) -> list[ClientAnswer]:
+    """The messages of a broker's frame to a client."""
+    return _decoded(_unpack_answers, data)
+
+
+def decode_peer(data: bytes) -> list[PeerMessage]:
+    """The messages of a neighbour's frame."""
+    return _decoded(_unpack_peer, data)
+
+
+class _Decoder(Protocol[Read]):
+    def decode(self, data: Any, /) -> Read: ...
+
+
+def _decoded(decoder: _Decoder[Read], data: bytes | str) -> Read:
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError, ValueError) as error:
+        raise FrameError(f"not a frame of messages: {' '.join(str(error).split())}") from None
+
+
+def wrong_shape(attributes: dict[str, Any], limits: NetworkLimits) -> str | None:
+    """Why an event isn't flat enough, or isn't made of names and values; None where it is."""
+    level: list[Any] = [value for value in attributes.values() if isinstance(value, dict | list)]
+    depth = 1
+    while level:
+        depth += 1
+        if depth > limits.nesting:
+            return f"nested more deeply than {limits.nesting} levels, the limit nesting"
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                if not all(isinstance(name, str) for name in value):
+                    return "an attribute's name isn't text"
+                value = list(value.values())
+            inner.extend(one for one in value if isinstance(one, dict | list))
+        level = inner
+    return None
+
+
+def frames(codec: Codec[Message], messages: list[Message], most_bytes: int) -> Iterator[bytes]:
+    """Messages as frames; raises FrameError for a message above `most_bytes` that can't be divided."""
+    for start in range(0, len(messages), FRAME_MESSAGES):
+        yield from _fitting(codec, messages[start : start + FRAME_MESSAGES], most_bytes)
+
+
+def _fitting(codec: Codec[Message], messages: list[Message], most_bytes: int) -> Iterable[bytes]:
+    data = codec.encode(messages)
+    if len(data) <= min(FRAME_BYTES, most_bytes):
+        return (data,)
+    if len(messages) == 1:
+        parts = _halves(messages[0])
+        if parts is None:
+            if len(data) > most_bytes:
+                raise FrameError(f"a message of {len(data):,} bytes, and {most_bytes:,} is the limit", TOO_LARGE)
+            return (data,)
+        messages = parts
+    middle = len(messages) // 2
+    return (*_fitting(codec, messages[:middle], most_bytes), *_fitting(codec, messages[middle:], most_bytes))
+
+
+def _halves(message: Any) -> list[Any] | None:
+    """Two messages that say the same as one; None where there aren't any."""
+    if isinstance(message, Stream) and len(message.items) > 1:
+        middle = len(message.items) // 2
+        return [
+            Stream(message.epoch, message.first, message.items[:middle]),
+            Stream(message.epoch, message.first + middle, message.items[middle:]),
+        ]
+    if isinstance(message, Events) and len(message.envelopes) > 1:
+        middle = len(message.envelopes) // 2
+        return [Events(message.envelopes[:middle]), Events(message.envelopes[middle:])]
+    return None

@@ -1,0 +1,212 @@
+"""Links to neighbours: one WebSocket each, opened by whichever end knows the other's address, again and again.
+
+Both ends may open one at the same time. The one that the broker with the smaller name opened stays: that broker refuses
+the other's while its own is there, and the other end gives its own up. So both ends come to the same connection
+without talking about it. A neighbour that opens another while the broker still has one from it has lost that one.
+
+What a broker says over a link, and what happens when it breaks, is `covey.routing`'s business; here it is only opened,
+with a growing pause after each failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import aiohttp
+from aiohttp import WSMsgType, web
+
+from covey.network.backoff import Backoff
+from covey.network.configuration import ServerConfig
+from covey.network.engine import Engine
+from covey.network.errors import FrameError, IdentityError
+from covey.network.frames import BAD_DATA, PEER_FRAMES, TAKEN, decode_peer
+from covey.network.identity import Identity
+from covey.network.sockets import CLOSING_SECONDS, FrameSender, Socket
+from covey.network.tls import link_context, names_in
+from covey.routing.messages import PeerMessage
+
+TELL_AFTER: Final = 3
+"""Failures in a row before the log hears of them."""
+BROKER_HEADER: Final = "Covey-Broker"
+
+log = logging.getLogger("covey.network")
+
+
+@dataclass(slots=True)
+class Live:
+    """The connection that a link has."""
+
+    sender: FrameSender[PeerMessage]
+    dialled: bool
+    """Whether this end opened it."""
+    over: asyncio.Event
+
+
+class Links:
+    """All links of one broker."""
+
+    def __init__(self, config: ServerConfig, engine: Engine, identity: Identity) -> None:
+        self._config = config
+        self._own = config.broker.broker
+        self._engine = engine
+        self._identity = identity
+        self._live: dict[str, Live] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._tls: ssl.SSLContext | None = None
+
+    def start(self) -> None:
+        """Open links from now on."""
+        if any(url.startswith("wss:") for url in self._config.peers.values()):
+            self._tls = link_context(self._config.tls)
+        self._tasks = [
+            asyncio.create_task(self._keep(peer, url), name=f"link to {peer}")
+            for peer, url in self._config.peers.items()
+            if url
+        ]
+
+    async def stop(self) -> None:
+        """Open no more links."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def open(self) -> frozenset[str]:
+        """Neighbours that are connected."""
+        return frozenset(self._live)
+
+    # Links that come in
+
+    async def accept(self, request: web.Request) -> web.StreamResponse:
+        """A neighbour opens a link."""
+        peer = request.headers.get(BROKER_HEADER, "")
+        self._identity.check_peer(request, peer)
+        live = self._live.get(peer)
+        if live is not None and live.dialled and self._own < peer:
+            raise web.HTTPConflict(text=f"{self._own} has a link to {peer} of its own")
+        limits = self._engine.limits
+        socket = web.WebSocketResponse(
+            max_msg_size=limits.peer_message_bytes + 1,
+            heartbeat=limits.heartbeat_seconds,
+            timeout=CLOSING_SECONDS,
+            compress=False,
+        )
+        async with asyncio.timeout(limits.handshake_seconds):
+            await socket.prepare(request)
+        transport = request.transport
+        sender = self._sender(socket, transport.abort if transport is not None else lambda: None)
+        await self._talk(socket, sender, peer, dialled=False)
+        return socket
+
+    # Links that are opened here
+
+    async def _keep(self, peer: str, url: str) -> None:
+        backoff = Backoff()
+        said, failures = "", 0
+        while True:
+            live = self._live.get(peer)
+            if live is not None:
+                await live.over.wait()
+            try:
+                await self._dial(peer, url, backoff)
+                said, failures = "", 0
+            except (aiohttp.ClientError, OSError, TimeoutError, IdentityError, ssl.SSLError, ValueError) as error:
+                failures += 1
+                # That a neighbour starts a moment later is no news.
+                if failures >= TELL_AFTER and str(error) != said:
+                    log.warning("link to %s at %s: %s", peer, url, error or type(error).__name__)
+                    said = str(error)
+            await asyncio.sleep(backoff.pause())
+
+    async def _dial(self, peer: str, url: str, backoff: Backoff) -> None:
+        limits = self._engine.limits
+        headers = {BROKER_HEADER: self._own}
+        token = self._identity.link_token()
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        # One HTTP session for each attempt: closing it ends the connection, whatever state it is in.
+        async with aiohttp.ClientSession() as http:
+            # Not wait_for: in Python 3.11 it can swallow the cancellation of `stop`.
+            async with asyncio.timeout(limits.handshake_seconds):
+                socket = await http.ws_connect(
+                    f"{url.rstrip('/')}/v1/link",
+                    headers=headers,
+                    ssl=self._tls if self._tls is not None else True,
+                    max_msg_size=limits.peer_message_bytes + 1,
+                    heartbeat=limits.heartbeat_seconds,
+                    timeout=aiohttp.ClientWSTimeout(ws_close=CLOSING_SECONDS),
+                )
+            self._check_certificate(socket, peer)
+            backoff.reset()
+            cut = asyncio.Event()
+            sender = self._sender(socket, cut.set)
+            talking = asyncio.create_task(self._talk(socket, sender, peer, dialled=True))
+            cutting = asyncio.create_task(cut.wait())
+            try:
+                await asyncio.wait([talking, cutting], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (talking, cutting):
+                    task.cancel()
+                await asyncio.gather(talking, cutting, return_exceptions=True)
+
+    def _check_certificate(self, socket: aiohttp.ClientWebSocketResponse, peer: str) -> None:
+        tls = self._config.tls
+        if self._tls is None or tls is None or tls.authority is None:
+            return
+        certificate = socket.get_extra_info("peercert")
+        if certificate is not None and peer not in names_in(certificate):
+            raise IdentityError(f"its certificate is for {', '.join(names_in(certificate))}, not for {peer}")
+
+    # Both
+
+    def _sender(self, socket: Socket, cut: Callable[[], None]) -> FrameSender[PeerMessage]:
+        limits = self._engine.limits
+        return FrameSender(
+            socket,
+            PEER_FRAMES,
+            buffer_bytes=max(limits.send_buffer_bytes, 2 * limits.peer_message_bytes),
+            cut=cut,
+            most_bytes=limits.peer_message_bytes,
+        )
+
+    async def _talk(self, socket: Socket, sender: FrameSender[PeerMessage], peer: str, *, dialled: bool) -> None:
+        before = self._live.get(peer)
+        if before is not None:
+            if dialled and not before.dialled and peer < self._own:
+                # The neighbour's own is the one that stays.
+                return
+            before.sender.close("another link was opened", TAKEN)
+        live = self._live[peer] = Live(sender, dialled, asyncio.Event())
+        sending = asyncio.create_task(sender.run())
+        session = self._engine.open_peer(peer, sender)
+        log.info("link with %s is open", peer)
+        try:
+            async for frame in socket:
+                if frame.type is WSMsgType.ERROR:
+                    break
+                if frame.type is not WSMsgType.BINARY:
+                    raise FrameError("links have binary frames only", BAD_DATA)
+                for message in decode_peer(frame.data):
+                    self._engine.hear(session, message)
+                await self._engine.room()
+        except FrameError as error:
+            self._engine.counts.bad_frames += 1
+            log.warning("link with %s: %s", peer, error)
+            sender.close(str(error), error.code)
+        finally:
+            self._engine.end(session)
+            self._engine.counts.sessions_cut += sender.overflowed
+            if self._live.get(peer) is live:
+                del self._live[peer]
+            live.over.set()
+            if sender.reason and not sending.done():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait([sending], timeout=CLOSING_SECONDS)
+            sending.cancel()
+            log.info("link with %s is closed%s", peer, f": {sender.reason}" if sender.reason else "")

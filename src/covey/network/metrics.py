@@ -1,0 +1,87 @@
+"""Figures for Prometheus, gathered when they are asked for: counting costs the broker an addition, no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, exposition
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from covey.network.engine import Engine
+from covey.routing.inspection import BrokerStatus, status
+
+_COUNTERS = {
+    "inputs": "Inputs that the broker handled.",
+    "turns": "Groups that they were handled in.",
+    "published": "Events that clients published.",
+    "sent": "Messages sent to clients and neighbours.",
+    "commits": "Groups of rows committed.",
+    "records": "Rows committed.",
+    "sessions_cut": "Connections cut because they took too little.",
+    "bad_frames": "Connections closed for what they sent.",
+    "refused_connections": "Connections refused because there were too many.",
+}
+_GAUGES = {
+    "clients": "Clients, connected or remembered.",
+    "connected": "Clients that are connected.",
+    "subscriptions": "Clients' subscriptions.",
+    "advertisements": "Clients' advertisements.",
+    "queued": "Deliveries that wait for clients.",
+    "entries": "Entries of the routing table.",
+    "events_kept": "Durable events kept.",
+}
+_LINK_GAUGES = {
+    "outbox": "Items that wait for a neighbour.",
+    "open": "Whether a neighbour is there.",
+    "in_tree": "Whether the link is in the spanning tree.",
+    "failed": "Whether the neighbour is taken for failed.",
+}
+
+
+class Metrics:
+    """A broker's registry."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(_Broker(engine))
+        self.content_type = exposition.CONTENT_TYPE_LATEST
+
+    def text(self) -> bytes:
+        """All figures."""
+        return exposition.generate_latest(self._registry)
+
+
+class _Broker(Collector):
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def describe(self) -> list[Metric]:
+        """Nothing is collected at registration."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """All figures of one moment."""
+        counts, found = self._engine.counts, status(self._engine.broker)
+        for name, help in _COUNTERS.items():
+            yield CounterMetricFamily(f"covey_{name}", help, value=getattr(counts, name))
+        for name, help in _GAUGES.items():
+            yield GaugeMetricFamily(f"covey_{name}", help, value=getattr(found, name))
+        inputs, records = self._engine.waiting
+        yield GaugeMetricFamily("covey_waiting_inputs", "Messages that wait for the broker.", value=inputs)
+        yield GaugeMetricFamily("covey_waiting_records", "Rows that wait for the disk.", value=records)
+        yield from _links(found)
+
+
+def _links(found: BrokerStatus) -> Iterator[Metric]:
+    for name, help in _LINK_GAUGES.items():
+        family = GaugeMetricFamily(f"covey_link_{name}", help, labels=["peer"])
+        for link in found.links:
+            family.add_metric([link.peer], float(getattr(link, name)))
+        yield family
+    for name, tables in (("told", "exported"), ("heard", "held")):
+        family = GaugeMetricFamily(f"covey_link_{name}", f"Entries {name} over a link.", labels=["peer", "table"])
+        for link in found.links:
+            for kind, table in zip(("subscriptions", "advertisements"), getattr(link, tables), strict=True):
+                family.add_metric([link.peer, kind], len(table))
+        yield family

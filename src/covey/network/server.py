@@ -1,0 +1,177 @@
+"""The server: one broker, its journal, and one port for clients, neighbours and operators."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Final, Self
+
+from aiohttp import web
+
+from covey.network.admin import Admin
+from covey.network.client_sockets import ClientSockets, Connections, TooManyError
+from covey.network.configuration import ServerConfig
+from covey.network.engine import Clock, Engine
+from covey.network.errors import ConnectionLostError, FrameError, IdentityError, NetworkError, OriginError, RefusedError
+from covey.network.event_streams import EventStreams
+from covey.network.frames import TOO_LARGE
+from covey.network.http_api import HttpApi
+from covey.network.identity import Identity
+from covey.network.links import Links
+from covey.network.storage import Journal, MemoryJournal, SqliteJournal
+from covey.network.tls import server_context
+
+KEEP_ALIVE_SECONDS: Final = 30.0
+"""An HTTP connection without a request is closed after this."""
+STOPPING_SECONDS: Final = 3.0
+"""Requests under way may take so long when the server stops."""
+
+log = logging.getLogger("covey.network")
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Server:
+    """One broker on a port. Use it as an asynchronous context manager, or `start` and `stop` it."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self.config = config
+        self._runner: web.AppRunner | None = None
+        self._engine: Engine | None = None
+        self._links: Links | None = None
+        self._site: web.TCPSite | None = None
+        self._port = config.port
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return self._port
+
+    @property
+    def url(self) -> str:
+        """What clients on this machine connect to."""
+        scheme = "ws" if self.config.tls is None else "wss"
+        host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
+        return f"{scheme}://{host}:{self._port}"
+
+    @property
+    def engine(self) -> Engine:
+        """The broker, driven; while the server runs."""
+        assert self._engine is not None, "the server isn't started"
+        return self._engine
+
+    async def start(self) -> None:
+        """Restore the broker, listen, and open links."""
+        config = self.config
+        context = None if config.tls is None else server_context(config.tls)
+        journal: Journal = (
+            MemoryJournal() if config.data is None else SqliteJournal(config.data, config.broker.broker)
+        )  # fmt: skip
+        try:
+            clock = Clock()
+            self._engine = Engine(config.broker, journal, config.limits, clock)
+        except BaseException:
+            journal.close()
+            raise
+        identity = Identity(config, clock)
+        self._links = Links(config, self._engine, identity)
+        try:
+            self._runner = web.AppRunner(
+                self._application(self._engine, identity, self._links),
+                access_log=None,
+                auto_decompress=False,
+                handler_cancellation=True,
+                keepalive_timeout=KEEP_ALIVE_SECONDS,
+                shutdown_timeout=STOPPING_SECONDS,
+            )
+            await self._runner.setup()
+            self._site = web.TCPSite(self._runner, config.host, config.port, ssl_context=context)
+            await self._site.start()
+        except BaseException:
+            await self.stop()
+            raise
+        self._port = self._runner.addresses[0][1]
+        self._links.start()
+        log.info("broker %s listens on %s", config.broker.broker, self.url)
+
+    async def stop(self) -> None:
+        """Close everything; what was confirmed is on the disk."""
+        # Whoever is sent away comes again at once, and must find the door closed.
+        if self._site is not None and self._runner is not None and self._site in self._runner.sites:
+            await self._site.stop()
+        if self._links is not None:
+            await self._links.stop()
+        if self._engine is not None:
+            await self._engine.stop()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def serve(self) -> None:
+        """Go on until the broker fails; raises why."""
+        await asyncio.shield(self.engine.stopped)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    def _application(self, engine: Engine, identity: Identity, links: Links) -> web.Application:
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            try:
+                identity.check_origin(request)
+                return await handler(request)
+            except NetworkError as error:
+                return _refusal(error)
+
+        connections = Connections(engine)
+        application = web.Application(middlewares=[guard], client_max_size=engine.limits.message_bytes)
+        application.add_routes(
+            [
+                web.get("/v1/client", ClientSockets(engine, identity, connections).serve, allow_head=False),
+                web.get("/v1/link", links.accept, allow_head=False),
+                *EventStreams(engine, identity, connections).routes(),
+                *HttpApi(engine, identity).routes(),
+                *Admin(self.config, engine, identity, links).routes(),
+            ]
+        )
+        return application
+
+
+def _refusal(error: NetworkError) -> web.Response:
+    """An error as an answer."""
+    headers = {}
+    if isinstance(error, FrameError):
+        status = 413 if error.code == TOO_LARGE else 400
+    elif isinstance(error, OriginError):
+        status = 403
+    elif isinstance(error, IdentityError):
+        status, headers = 401, {"WWW-Authenticate": "Bearer"}
+    elif isinstance(error, RefusedError):
+        status = 422
+    elif isinstance(error, TooManyError | ConnectionLostError):
+        status, headers = 503, {"Retry-After": "1"}
+    else:
+        status = 500
+    return web.json_response({"error": str(error)}, status=status, headers=headers)
+
+
+async def run(config: ServerConfig, ready: Callable[[Server], None], stop: asyncio.Event) -> None:
+    """Run a broker until `stop` is set or it fails; `ready` is called when it listens."""
+    async with Server(config) as server:
+        ready(server)
+        stopping = asyncio.create_task(stop.wait())
+        serving = asyncio.create_task(server.serve())
+        done, pending = await asyncio.wait([stopping, serving], return_when=asyncio.FIRST_COMPLETED)
+        for task in pending:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        for task in done:
+            task.result()

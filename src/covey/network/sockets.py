@@ -1,0 +1,106 @@
+"""A WebSocket's sending side: frames wait in a buffer of bounded size, and one task sends them.
+
+The broker's own credit bounds the deliveries that are under way to a client; the buffer bounds the bytes, whatever
+they are. A connection that lets it fill up is cut, without a word, since there is no room for one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, Generic, TypeVar
+
+import aiohttp
+from aiohttp import web
+
+from covey.network.errors import FrameError
+from covey.network.frames import Codec, frames
+
+REASON_BYTES: Final = 120
+"""A close frame has room for 123."""
+CLOSING_SECONDS: Final = 2.0
+"""Until the other side must have answered a close frame."""
+
+Socket = web.WebSocketResponse | aiohttp.ClientWebSocketResponse
+Message = TypeVar("Message")
+
+
+class FrameSender(Generic[Message]):
+    """Sends messages over one WebSocket; `run` must be running."""
+
+    def __init__(
+        self,
+        socket: Socket,
+        codec: Codec[Message],
+        *,
+        buffer_bytes: int,
+        cut: Callable[[], None],
+        most_bytes: int = sys.maxsize,
+    ) -> None:
+        self._socket = socket
+        self._codec = codec
+        self._most_bytes = most_bytes
+        self._buffer_bytes = buffer_bytes
+        self._cut = cut
+        self._frames: deque[bytes] = deque()
+        self._waiting = 0
+        self._wake = asyncio.Event()
+        self._closing: tuple[int, bytes] | None = None
+        self.reason = ""
+        """Why it was closed from this side."""
+        self.overflowed = False
+        """Whether that was because too much waited."""
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes that the connection hasn't taken."""
+        return self._waiting
+
+    def send(self, messages: list[Any]) -> None:
+        """Send messages, in order."""
+        if self._closing is not None:
+            return
+        try:
+            for data in frames(self._codec, messages, self._most_bytes):
+                self._frames.append(data)
+                self._waiting += len(data)
+        except FrameError as error:
+            self.close(str(error), error.code)
+            return
+        if self._waiting > self._buffer_bytes:
+            self._frames.clear()
+            self.overflowed = True
+            self.close("too slow: more is waiting than send_buffer_bytes", 1013)
+            self._cut()
+        self._wake.set()
+
+    def close(self, reason: str, code: int) -> None:
+        """Send what waits, then close with a reason."""
+        if self._closing is None:
+            self.reason = reason
+            short = " ".join(reason.split()).encode()[:REASON_BYTES]
+            self._closing = (code, short.decode(errors="ignore").encode())
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Send until the connection ends, from either side."""
+        send: Any = self._socket.send_bytes if self._codec.binary else self._send_text
+        try:
+            while self._closing is None or self._frames:
+                while self._frames:
+                    data = self._frames.popleft()
+                    await send(data)
+                    self._waiting -= len(data)
+                if self._closing is None:
+                    self._wake.clear()
+                    await self._wake.wait()
+            code, reason = self._closing
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await self._socket.close(code=code, message=reason)
+        except (ConnectionError, RuntimeError, aiohttp.ClientError, TimeoutError):
+            self._cut()
+
+    async def _send_text(self, data: bytes) -> None:
+        await self._socket.send_str(data.decode())

@@ -1,0 +1,129 @@
+"""A client of a broker, for programs without asyncio.
+
+    with covey.connect_sync("ws://127.0.0.1:7400") as client:
+        client.publish({"company": "IBM", "price": 120})
+        for delivery in client.subscribe("price < 100"):
+            print(delivery.attributes)
+
+The asynchronous client runs in a thread of its own, and the methods here wait for it: there is one protocol and one
+behaviour. A client may be used by several threads.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Coroutine, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from covey.filters.algebra import Filter
+from covey.network.asyncio import client as asynchronous
+from covey.network.errors import ClosedError
+from covey.network.sync.subscription import Loop, Result, Subscription
+
+
+class Client:
+    """A client with an open session; made by `connect`."""
+
+    def __init__(self, inner: asynchronous.Client, loop: Loop) -> None:
+        self._inner = inner
+        self._loop = loop
+        self._closed = False
+
+    @property
+    def broker(self) -> str:
+        """The broker's id; empty while there is no connection."""
+        return self._inner.broker
+
+    @property
+    def missed(self) -> int:
+        """Deliveries that the broker dropped because this client was too slow, or away for too long."""
+        return self._inner.missed
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """Durable subscriptions that the broker had for this client when it connected."""
+        return self._inner.kept
+
+    def subscribe(
+        self,
+        filter: str | Filter,
+        *,
+        id: str | None = None,
+        durable: bool = False,
+        lease: float | None = None,
+        manual_ack: bool = False,
+    ) -> Subscription:
+        """Ask for events; returns when the subscription is known wherever it matters."""
+        work = self._inner.subscribe(filter, id=id, durable=durable, lease=lease, manual_ack=manual_ack)
+        return Subscription(self._run(work), self._loop)
+
+    def unsubscribe(self, id: str) -> None:
+        """End a subscription."""
+        self._run(self._inner.unsubscribe(id))
+
+    def advertise(
+        self, filter: str | Filter, *, id: str | None = None, durable: bool = False, lease: float | None = None
+    ) -> str:
+        """Say what will be published; returns the advertisement's id."""
+        return self._run(self._inner.advertise(filter, id=id, durable=durable, lease=lease))
+
+    def unadvertise(self, id: str) -> None:
+        """End an advertisement."""
+        self._run(self._inner.unadvertise(id))
+
+    def publish(self, events: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, durable: bool = False) -> None:
+        """Publish an event, or several in order; returns when the broker has confirmed them."""
+        self._run(self._inner.publish(events, durable=durable))
+
+    def renew(self, *ids: str) -> None:
+        """Start leases anew; all of them where none is named."""
+        self._run(self._inner.renew(*ids))
+
+    def close(self) -> None:
+        """End the session. Durable subscriptions stay."""
+        if not self._closed:
+            self._closed = True
+            self._loop.run(self._inner.close())
+            self._loop.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        if self._closed:
+            work.close()
+            raise ClosedError("this client is closed")
+        return self._loop.run(work)
+
+
+def connect(
+    url: str,
+    *,
+    name: str | None = None,
+    token: str | None = None,
+    tls: ssl.SSLContext | None = None,
+    reconnect: bool = True,
+    message_bytes: int = 1 << 20,
+) -> Client:
+    """Open a client's session; `covey.network.asyncio.connect` says what the parameters are."""
+    loop = Loop()
+
+    async def open() -> asynchronous.Client:
+        return await asynchronous.connect(
+            url, name=name, token=token, tls=tls, reconnect=reconnect, message_bytes=message_bytes
+        )
+
+    try:
+        return Client(loop.run(open()), loop)
+    except BaseException:
+        loop.stop()
+        raise
+
+
+__all__ = ["Client", "Loop", "connect"]

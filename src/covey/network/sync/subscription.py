@@ -1,0 +1,108 @@
+"""Subscriptions and their deliveries, for programs without asyncio; and the loop in whose thread the work is done."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from covey.network.asyncio import subscription as asynchronous
+from covey.network.errors import ClosedError
+
+Result = TypeVar("Result")
+
+
+class Loop:
+    """An event loop in a thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="covey client", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, Result], timeout: float | None = None) -> Result:
+        """Wait for some work; raises TimeoutError, and gives the work up, after `timeout` seconds."""
+        future: Future[Result] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result(timeout)
+        except BaseException:
+            future.cancel()
+            raise
+
+    def soon(self, callback: Any) -> None:
+        """Call something in the loop."""
+        self._loop.call_soon_threadsafe(callback)
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class Delivery:
+    """An event that matched; has what `covey.network.asyncio.Delivery` has."""
+
+    def __init__(self, inner: asynchronous.Delivery, loop: Loop) -> None:
+        self._inner = inner
+        self._loop = loop
+        self.attributes = inner.attributes
+        self.subscriptions = inner.subscriptions
+        self.publisher = inner.publisher
+        self.event = inner.event
+        self.durable = inner.durable
+        self.late = inner.late
+        self.number = inner.number
+
+    def __getitem__(self, name: str) -> Any:
+        return self.attributes[name]
+
+    def __repr__(self) -> str:
+        return repr(self._inner)
+
+    def ack(self) -> None:
+        """Say that it needn't be delivered again."""
+        self._loop.soon(self._inner.ack)
+
+
+class Subscription:
+    """The events that one filter asks for: iterate over it, or `get` one at a time."""
+
+    def __init__(self, inner: asynchronous.Subscription, loop: Loop) -> None:
+        self._inner = inner
+        self._loop = loop
+        self.id = inner.id
+        self.filter = inner.filter
+
+    def get(self, timeout: float | None = None) -> Delivery:
+        """The next delivery; raises TimeoutError after `timeout` seconds without one."""
+
+        async def get() -> asynchronous.Delivery:
+            # The deadline is kept in the loop: a delivery is either taken or left, never taken by nobody.
+            async with asyncio.timeout(timeout):
+                return await self._inner.get()
+
+        return Delivery(self._loop.run(get()), self._loop)
+
+    def __iter__(self) -> Iterator[Delivery]:
+        while True:
+            try:
+                delivery = self.get()
+            except ClosedError:
+                return
+            yield delivery
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._loop.run(self._inner.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,66 @@
+"""TLS contexts. Between brokers both ends show a certificate of the same authority, and the name in it is the broker's
+id: a neighbour is known by its certificate wherever it listens, so the host's name isn't looked at."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from covey.network.configuration import TlsFiles
+from covey.network.errors import NetworkError
+
+
+def server_context(files: TlsFiles) -> ssl.SSLContext:
+    """For connections that come in. Certificates of clients are asked for where there is an authority for them; who
+    shows none needs a token."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    _load(context, files)
+    if files.authority is not None:
+        context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def link_context(files: TlsFiles | None) -> ssl.SSLContext:
+    """For links to neighbours."""
+    context = ssl.create_default_context()
+    if files is not None:
+        if files.authority is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.minimum_version = ssl.TLSVersion.TLSv1_2
+            context.check_hostname = False
+        _load(context, files)
+    return context
+
+
+def client_context(
+    authority: Path | str | None = None, certificate: Path | str | None = None, key: Path | str | None = None
+) -> ssl.SSLContext:
+    """For clients: the authority that a broker's certificate must be of (the system's if None), and a certificate."""
+    try:
+        context = ssl.create_default_context(cafile=authority)
+        if certificate is not None:
+            context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise NetworkError(f"TLS: {error}") from None
+    return context
+
+
+def names_in(certificate: Mapping[str, Any] | None) -> list[str]:
+    """The names that a checked certificate is for."""
+    if not certificate:
+        return []
+    names = [value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"]
+    common = [value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"]
+    return list(dict.fromkeys([*names, *common]))
+
+
+def _load(context: ssl.SSLContext, files: TlsFiles) -> None:
+    try:
+        context.load_cert_chain(files.certificate, files.key)
+        if files.authority is not None:
+            context.load_verify_locations(files.authority)
+    except (OSError, ssl.SSLError) as error:
+        raise NetworkError(f"{files.certificate} and {files.key}: {error}") from None

@@ -1,0 +1,257 @@
+"""The engine against a scripted stand-in for the broker: what is committed before what is sent, and to whom."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
+from typing import Any
+
+import pytest
+
+from covey.network import engine as engines
+from covey.network.engine import Engine
+from covey.network.errors import ConnectionLostError, NetworkError, RefusedError
+from covey.network.frames import TAKEN
+from covey.network.limits import NetworkLimits
+from covey.network.storage import Done, MemoryJournal
+from covey.routing.config import BrokerConfig
+from covey.routing.journal import Outputs, Put, Record
+from covey.routing.messages import (
+    Acknowledge,
+    ClientUp,
+    CloseClient,
+    Confirmed,
+    Credit,
+    FromClient,
+    Input,
+    Permissions,
+    Refused,
+    Renew,
+    Tick,
+    ToClient,
+    Unsubscribe,
+)
+from tests.network.running import in_loop, until
+
+CONFIG = BrokerConfig("a")
+
+
+class Scripted:
+    """Answers by rules: `Renew` is confirmed with a row, `Credit` without, `Unsubscribe` is refused."""
+
+    def __init__(self) -> None:
+        self.inputs: list[Input] = []
+        self.wake_at = inf
+
+    def handle(self, input: Input, now: float) -> Outputs:
+        self.inputs.append(input)
+        outputs = Outputs()
+        match input:
+            case FromClient(client, Renew(request), session):
+                outputs.records.append(Put("space", str(request), b""))
+                outputs.sends.append(ToClient(client, Confirmed(request), session))
+            case FromClient(client, Credit(number), session):
+                outputs.sends.append(ToClient(client, Confirmed(number), session))
+            case FromClient(client, Unsubscribe(request, reason), session):
+                outputs.sends.append(ToClient(client, Refused(request, reason), session))
+            case FromClient(client, Acknowledge(), session):
+                outputs.sends.append(CloseClient(client, "enough", session))
+            case FromClient():
+                raise AssertionError("a defect")
+        return outputs
+
+
+class SlowJournal:
+    """Commits when the test says so."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Sequence[Record], Done]] = []
+
+    def rows(self) -> Iterator[Put]:
+        return iter(())
+
+    def submit(self, records: Sequence[Record], done: Done) -> None:
+        self.waiting.append((records, done))
+
+    def commit(self, error: Exception | None = None) -> None:
+        self.waiting.pop(0)[1](error)
+
+    def close(self) -> None:
+        pass
+
+
+class Box:
+    def __init__(self) -> None:
+        self.messages: list[Any] = []
+        self.closed: tuple[str, int] | None = None
+
+    def send(self, messages: list[Any]) -> None:
+        self.messages += messages
+
+    def close(self, reason: str, code: int) -> None:
+        self.closed = (reason, code)
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    stand_in = Scripted()
+
+    class Restored:
+        @staticmethod
+        def restore(config: BrokerConfig, rows: Any, now: float) -> tuple[Scripted, Outputs]:
+            return stand_in, Outputs()
+
+    monkeypatch.setattr(engines, "Broker", Restored)
+    return stand_in
+
+
+async def turns() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+@in_loop
+async def test_nothing_is_sent_before_its_rows_are_committed(scripted: Scripted) -> None:
+    journal, box = SlowJournal(), Box()
+    engine = Engine(CONFIG, journal)
+    session = engine.open_client("ann", Permissions(), box)
+    engine.say(session, Renew(1))
+    await turns()
+    assert box.messages == []
+    journal.commit()
+    assert box.messages == [Confirmed(1)]
+
+
+@in_loop
+async def test_messages_of_a_session_keep_their_order_though_only_some_wait_for_the_disk(scripted: Scripted) -> None:
+    journal, box = SlowJournal(), Box()
+    engine = Engine(CONFIG, journal)
+    session = engine.open_client("ann", Permissions(), box)
+    engine.say(session, Renew(1))
+    await turns()
+    engine.say(session, Credit(2))
+    await turns()
+    engine.say(session, Renew(3))
+    await turns()
+    assert box.messages == []
+    journal.commit()
+    assert box.messages == [Confirmed(1), Confirmed(2)]
+    journal.commit()
+    assert box.messages == [Confirmed(1), Confirmed(2), Confirmed(3)]
+
+
+@in_loop
+async def test_inputs_that_wait_are_committed_together(scripted: Scripted) -> None:
+    journal = SlowJournal()
+    engine = Engine(CONFIG, journal)
+    session = engine.open_client("ann", Permissions(), Box())
+    for number in range(20):
+        engine.say(session, Renew(number))
+    await turns()
+    assert [len(records) for records, _ in journal.waiting] == [20]
+
+
+@in_loop
+async def test_a_journal_that_fails_stops_the_broker_and_nothing_more_is_sent(scripted: Scripted) -> None:
+    journal, box = SlowJournal(), Box()
+    engine = Engine(CONFIG, journal)
+    session = engine.open_client("ann", Permissions(), box)
+    engine.say(session, Renew(1))
+    await turns()
+    journal.commit(OSError("disk full"))
+    with pytest.raises(NetworkError, match="disk full"):
+        await engine.stopped
+    assert (box.messages, box.closed) == ([], ("the broker failed", 1011))
+
+
+@in_loop
+async def test_a_broker_that_raises_is_stopped(scripted: Scripted, caplog: pytest.LogCaptureFixture) -> None:
+    engine = Engine(CONFIG, MemoryJournal())
+    session = engine.open_client("ann", Permissions(), Box())
+    engine.say(session, "no message")  # type: ignore[arg-type]
+    with pytest.raises(NetworkError, match="a defect"):
+        await engine.stopped
+
+
+@in_loop
+async def test_a_second_session_of_a_client_ends_the_first_and_hears_nothing_of_it(scripted: Scripted) -> None:
+    journal, first, second = SlowJournal(), Box(), Box()
+    engine = Engine(CONFIG, journal)
+    old = engine.open_client("ann", Permissions(), first)
+    engine.say(old, Renew(1))
+    await turns()
+    new = engine.open_client("ann", Permissions(), second)
+    engine.say(old, Credit(2))
+    engine.say(new, Credit(3))
+    await turns()
+    journal.commit()
+    assert first.closed == ("another session of 'ann' was opened", TAKEN)
+    assert second.messages == [Confirmed(3)]
+    assert [input.session for input in scripted.inputs if isinstance(input, ClientUp)] == [old.number, new.number]
+    assert FromClient("ann", Credit(2), old.number) not in scripted.inputs
+
+
+@in_loop
+async def test_a_session_that_the_broker_closes_is_closed_after_what_was_sent_to_it(scripted: Scripted) -> None:
+    box = Box()
+    engine = Engine(CONFIG, MemoryJournal())
+    session = engine.open_client("ann", Permissions(), box)
+    engine.say(session, Credit(1))
+    engine.say(session, Acknowledge(1))
+    engine.say(session, Credit(2))
+    await turns()
+    assert (box.messages, box.closed) == ([Confirmed(1)], ("enough", 1008))
+
+
+@in_loop
+async def test_a_request_in_a_clients_name_is_answered_to_the_server_and_not_to_the_client(scripted: Scripted) -> None:
+    box = Box()
+    engine = Engine(CONFIG, MemoryJournal())
+    session = engine.open_client("ann", Permissions(), box)
+    await engine.ask(session, Renew)
+    with pytest.raises(RefusedError, match="because"):
+        await engine.ask(session, lambda number: Unsubscribe(number, "because"))
+    assert box.messages == []
+
+
+@in_loop
+async def test_a_request_fails_with_the_session_that_it_was_made_in(scripted: Scripted) -> None:
+    engine = Engine(CONFIG, SlowJournal())
+    session = engine.open_client("ann", Permissions(), Box())
+    asked = asyncio.create_task(engine.ask(session, Renew))
+    await turns()
+    engine.end(session)
+    with pytest.raises(ConnectionLostError):
+        await asked
+
+
+@pytest.mark.parametrize("limits", [NetworkLimits(waiting_inputs=3), NetworkLimits(waiting_records=3)])
+def test_readers_wait_while_too_much_waits_for_the_broker_or_the_disk(
+    scripted: Scripted, limits: NetworkLimits
+) -> None:
+    @in_loop
+    async def check() -> None:
+        journal = SlowJournal()
+        engine = Engine(CONFIG, journal, limits)
+        session = engine.open_client("ann", Permissions(), Box())
+        for number in range(3):
+            engine.say(session, Renew(number))
+        waiting = asyncio.create_task(engine.room())
+        if limits.waiting_records == 3:
+            await turns()
+            assert not waiting.done()
+            journal.commit()
+        await asyncio.wait_for(waiting, 5)
+
+    check()
+
+
+@in_loop
+async def test_the_broker_hears_of_time_when_it_asked_for_it(scripted: Scripted) -> None:
+    clock: Callable[[], float] = lambda: 100.0  # noqa: E731
+    engine = Engine(CONFIG, MemoryJournal(), clock=clock)
+    session = engine.open_client("ann", Permissions(), Box())
+    scripted.wake_at = 100.05
+    engine.say(session, Credit(1))
+    await until(lambda: any(isinstance(input, Tick) for input in scripted.inputs))
