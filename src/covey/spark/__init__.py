@@ -10,6 +10,7 @@ from covey.spark.compact import Compaction, compact
 from covey.spark.files import match_files
 from covey.spark.profile import profile
 from covey.spark.session import local_session
+from covey.spark.source import register
 from covey.spark.stream import match_stream
 from covey.spark.stream_listener import MatchListener
 from covey.spark.stream_sink import read_matches
@@ -26,4 +27,5 @@ __all__ = [
     "matching",
     "profile",
     "read_matches",
+    "register",
 ]
