@@ -136,9 +136,12 @@ class ClientProtocol:
         make = Unadvertise if advertisement else Unsubscribe
         return self._ask(make(self._next(), id), repeatable=True)
 
-    def publish(self, events: list[dict[str, Any]], *, durable: bool) -> list[int]:
-        """Publish events, in order; gives the numbers of the requests that it takes."""
+    def publish(self, events: list[dict[str, Any]], *, durable: bool, first: int | None = None) -> list[int]:
+        """Publish events, in order; gives the numbers of the requests that it takes. `first` is the first event's
+        publication number, where the caller counts."""
         numbered = durable and self.named
+        if first is not None:
+            self._last_number = first - 1
         publications = []
         for event in events:
             if numbered:

@@ -172,18 +172,12 @@ async def _publish_batch(address: Address, name: str, chunks: Sequence[bytes], b
         number = batch * BATCH_EVENTS + 1
         for chunk in chunks:
             events = _unpack.decode(chunk)
-            await asyncio.wait_for(_publish_numbered(client, events, number), address.patience)
+            await asyncio.wait_for(client.publish(events, durable=True, first=number), address.patience)
             number += len(events)
     except TimeoutError:
         raise unreachable(address, CoveyError("events aren't confirmed")) from None
     finally:
         await client.close()
-
-
-async def _publish_numbered(client: Client, events: list[dict[str, Any]], first: int) -> None:
-    """Publish events under numbers that are known before, where a client would count on from the last."""
-    client._protocol._last_number = first - 1
-    await client.publish(events, durable=True)
 
 
 async def _reached(address: Address, name: str | None) -> Client:

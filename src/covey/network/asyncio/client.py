@@ -164,15 +164,23 @@ class Client:
         self._check_open()
         await self._answer(self._protocol.end(id, advertisement=True))
 
-    async def publish(self, events: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, durable: bool = False) -> None:
+    async def publish(
+        self,
+        events: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        durable: bool = False,
+        first: int | None = None,
+    ) -> None:
         """Publish an event, or several in order; returns when the broker has confirmed them.
 
         Durable events are committed before that, wherever they have to go. A connection that breaks meanwhile raises
         ConnectionLostError, unless the events are durable and the client has a name: those are sent again, and once.
+        Such events are numbered, and the broker ignores numbers that it has committed; `first` is the first one's
+        number, for callers who may publish the same events again after a restart.
         """
         self._check_open()
         listed = [dict(events)] if isinstance(events, Mapping) else [dict(event) for event in events]
-        requests = self._protocol.publish(listed, durable=durable)
+        requests = self._protocol.publish(listed, durable=durable, first=first)
         futures = [self._expect(request) for request in requests]
         self._wake.set()
         results = await asyncio.gather(*futures, return_exceptions=True)
