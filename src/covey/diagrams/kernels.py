@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from covey.diagrams.flat import Indices
 from covey.diagrams.jit import kernel
+from covey.diagrams.sort_kernels import sort_integers
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
@@ -146,7 +147,8 @@ def cache_groups(
                 count = before
                 break
             at += 1
-        kept = np.sort(held[:count])
+        kept = held[:count].copy()
+        sort_integers(kept)
         nodes.append(np.uint32(0))
         nodes.append(np.uint32(1))
         for place in range(count):

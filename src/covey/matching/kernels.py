@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from covey.diagrams.sort_kernels import radix_order, sort_integers
 from covey.matching.encoding_kernels import code_of
 from covey.matching.vectors import lowest_bit, range_word
 
@@ -178,7 +179,7 @@ def match_one(codes, kinds, numbers, firsts, lasts, base, constants, remainders,
         return found, 0
     for i in range(1, found):
         if out[i] < out[i - 1]:
-            out[:found].sort()
+            sort_integers(out[:found])
             break
     distinct = 0
     for i in range(found):
@@ -252,7 +253,7 @@ def match_table(table, count, codes, sizes, deleted, pairs, used, keys, pivot, l
                     used += 1
         return pairs, used
 
-    order = np.argsort(order_key[:reached])
+    order = radix_order(order_key[:reached])
     sorted_key = np.empty(reached, np.int64)
     sorted_event = np.empty(reached + 64, np.int64)
     pivots = np.zeros(reached + 64, np.int32)

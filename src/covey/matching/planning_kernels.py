@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from covey.diagrams.sort_kernels import sort_integers
 from covey.matching.compile_kernels import _MERGED_KIDS, ALL, ANY, NOT_RANGE, RANGE, _grown
 
 SWEEP, POINT, IN, SPAN, COMPOSITE, HIT = range(6)
@@ -101,7 +102,8 @@ def signatures(unit_start, unit_end, kids, atoms, weights, offsets, wide):
                 if p < chances[worst]:
                     chosen[worst], chances[worst] = atoms[kid, 0], p
         if count >= 2:
-            ordered = np.sort(chosen[:count])
+            ordered = chosen[:count].copy()
+            sort_integers(ordered)
             for i in range(count):
                 out[unit] |= (ordered[i] + 1) << (16 * i)
     return out

@@ -28,6 +28,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from covey.diagrams.sort_kernels import sort_integers
 from covey.relations.covering.set_kernels import COVERED, COVERS, relate
 
 CELLS_USED, CELLS_WASTED, BUCKETS_USED, FREE_BUCKET, SIGNATURES, LINKS_USED, LINKED, ROOTS, ROWS = range(9)
@@ -302,7 +303,11 @@ def _best_pivot(signature, rows, store, sets):
             right = np.int64(state & np.uint64(0x7FFFFFFF)) % count
             if _bits(np.int64(rows[left * stride + 1 + column]), np.int64(rows[right * stride + 1 + column]), sets):
                 related += 1
-        distinct = len(np.unique(rows[column + 1 :: stride]))
+        ordered = rows[column + 1 :: stride].copy()
+        sort_integers(ordered)
+        distinct = 1
+        for row in range(1, count):
+            distinct += ordered[row] != ordered[row - 1]
         cost = distinct + count * related / PIVOT_SAMPLE
         if cost < least:
             best, least = np.int64(column), cost

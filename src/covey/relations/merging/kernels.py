@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from covey.diagrams.sort_kernels import first_above
 from covey.matching.vectors import count_bits
 
 BLOCK = 64
@@ -70,7 +71,7 @@ def find_covering(pair_outer, pair_inner, position_first, position, group_first,
                 continue
             pivot_set = row_sets[start + position[shift + pivot[outer]]]
             lowest, highest = piece[set_first[pivot_set]], piece[set_first[pivot_set + 1] - 1]
-            stop = begin + np.searchsorted(low[begin:end], lowest, side="right")
+            stop = first_above(low, lowest, begin, end)
             at = begin
             while at < stop and covering[row] < 0:
                 if (at - begin) % BLOCK == 0 and tallest[tallest_first[outer] + (at - begin) // BLOCK] < highest:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from covey.diagrams.sort_kernels import descending_order
 from covey.relations.subsumption.store_kernels import NOTHING_HIGH, NOTHING_LOW
 
 BENEFIT_PER_COST, BENEFIT, INVERSE_COST = 0, 1, 2
@@ -159,7 +160,7 @@ def choose(bounds, hits, query, benefits, metric, budget, room, is_kept):
         else:
             worth[i] = 1.0 / max(1, cost[i])
     spent = 0
-    for i in np.argsort(-worth, kind="mergesort"):
+    for i in descending_order(worth):
         more = cost[i] - 1 + is_kept
         if cost[i] > 1 and spent + cost[i] <= budget and more <= room:
             chosen[i] = True
