@@ -150,6 +150,7 @@ def page(parts: dict[str, list[Line]], costs: list[Cost], spark: SparkSession) -
             ratio = f"{part[0].rate / line.rate:,.1f}×" if number else f"{line.rate / part[0].rate:.2f}"
             rows.append(f"| {line.what} | {line.rate:,.0f} | {ratio} |")
         rows.append("")
+    rows += [BOUNDS]
     rows += ["| | |", "|---|---:|", *(f"| {cost.what} | {cost.figure} |" for cost in costs), ""]
     return "\n".join(rows)
 
@@ -158,6 +159,15 @@ HOW = (
     "Events are cached in the JVM's memory, but for `match_files`, which reads Parquet; results go to Spark's `noop` "
     "sink; best of several runs after one that warms up. covey answers with ids, brute force with integers."
 )
+
+
+BOUNDS = """\
+What bounds these: two cores are shared by the JVM, which turns rows into Arrow and arrays of ids into rows, and by two
+Python workers. `match_files` spares the first half of that; about half of its time is matching and half the JVM reading
+some ten ids an event. The pass-through, which matches nothing, is the limit of `match_events`: where it is only some ten
+times as fast as brute force that was written for one shape of filter, covey can't be twenty times as fast. The machine
+is shared, and figures of one run differ from those of another by a third; read ratios.
+"""
 
 
 def main() -> None:
