@@ -164,9 +164,9 @@ HOW = (
 BOUNDS = """\
 What bounds these: two cores are shared by the JVM, which turns rows into Arrow and arrays of ids into rows, and by two
 Python workers. `match_files` spares the first half of that; about half of its time is matching and half the JVM reading
-some ten ids an event. The pass-through, which matches nothing, is the limit of `match_events`: where it is only some ten
-times as fast as brute force that was written for one shape of filter, covey can't be twenty times as fast. The machine
-is shared, and figures of one run differ from those of another by a third; read ratios.
+some ten ids an event. The pass-through, which matches nothing, is the limit of `match_events`: where it is only some
+ten times as fast as brute force that was written for one shape of filter, covey can't be twenty times as fast. The
+machine is shared, and figures of one run differ from those of another by a third; read ratios.
 """
 
 
