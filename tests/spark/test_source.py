@@ -27,6 +27,7 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.types import ArrayType, DoubleType, IntegerType, MapType, StringType, StructType
 
 from covey.errors import CoveyError
+from covey.network.asyncio import Client
 from covey.network.sync import connect
 from covey.spark import register, source_writer
 from covey.spark.source_columns import Rows, events_of
@@ -289,19 +290,19 @@ def test_a_batch_that_is_replayed_is_published_once(broker: Broker, tmp_path: Pa
 def test_a_batch_of_which_half_was_published_goes_on_with_the_other_half_in_whatever_order_it_is_replayed(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = source_writer._publish_numbered
+    whole = Client.publish
 
-    async def half(client: Any, events: list[dict[str, Any]], first: int) -> None:
-        if first > source_writer.BATCH_EVENTS + 1:
+    async def half(client: Client, events: Any, *, durable: bool = False, first: int | None = None) -> None:
+        if first is not None and first > source_writer.BATCH_EVENTS + 1:
             raise CoveyError("cut short")
-        await whole(client, events, first)
+        await whole(client, events, durable=durable, first=first)
 
     with connect(broker.url, name="reader") as reader:
         subscription = reader.subscribe("n >= 0", id="all", durable=True)
-        monkeypatch.setattr(source_writer, "_publish_numbered", half)
+        monkeypatch.setattr(Client, "publish", half)
         with pytest.raises(CoveyError, match="batch 1: cut short"):
             write(broker, tmp_path, 1, [0, 1, 2, 3])
-        monkeypatch.setattr(source_writer, "_publish_numbered", whole)
+        monkeypatch.setattr(Client, "publish", whole)
         write(broker, tmp_path, 1, [3, 2, 1, 0])
         assert [one.attributes["n"] for one in collect(subscription, 4)] == list(range(4))
 
