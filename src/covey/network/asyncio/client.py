@@ -50,6 +50,8 @@ from covey.routing.messages import (
 
 OPEN_SECONDS: Final = 10.0
 """Until a connection must be open and the broker must have said Welcome."""
+FAREWELL_SECONDS: Final = 2.0
+"""For the last acknowledgements when a client is closed; what is lost of them comes again."""
 HEARTBEAT_SECONDS: Final = 20.0
 ANSWER_BYTES: Final = 64 << 20
 """One frame of a broker."""
@@ -82,6 +84,8 @@ class Client:
         self._early: dict[str, list[Delivery]] = {}
         self._requests: dict[int, asyncio.Future[None]] = {}
         self._wake = asyncio.Event()
+        self._quiet = asyncio.Event()
+        """All that was to be said is said."""
         self._welcomed = asyncio.Event()
         self._end: NetworkError | None = None
         self._running: asyncio.Task[None] | None = None
@@ -119,6 +123,9 @@ class Client:
         self._check_open()
         id = id if id is not None else f"s-{secrets.token_hex(4)}"
         subscription = Subscription(self, id, str(filter), manual_ack=manual_ack)
+        # What came early is before all that comes from now on, the answer or not.
+        for delivery in self._early.pop(id, ()):
+            subscription._put(delivery)
         before = self._subscriptions.get(id)
         self._subscriptions[id] = subscription
         try:
@@ -126,13 +133,15 @@ class Client:
         except BaseException:
             if before is None:
                 self._subscriptions.pop(id, None)
+                if subscription._queue:
+                    self._early[id] = list(subscription._queue)
             else:
                 self._subscriptions[id] = before
+                for delivery in subscription._queue:
+                    before._put(delivery)
             raise
         if before is not None:
             before._finish(None)
-        for delivery in self._early.pop(id, ()):
-            subscription._put(delivery)
         self._renew_from_now_on(lease)
         return subscription
 
@@ -197,6 +206,9 @@ class Client:
         """End the session. Durable subscriptions stay."""
         if self._end is None:
             self._end = ClosedError("this client is closed")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FAREWELL_SECONDS):
+                    await self._said_all()
         for task in (self._renewing, self._running):
             if task is not None:
                 task.cancel()
@@ -284,7 +296,9 @@ class Client:
             except (NetworkError, ValueError) as error:
                 self._fail(error if isinstance(error, NetworkError) else NetworkError(f"{self.url}: {error}"))
                 return
-            for request in self._protocol.lost():
+            lost = self._protocol.lost()
+            self._quiet.set()
+            for request in lost:
                 self._settle(request, ConnectionLostError("the connection broke before the broker answered"))
             if not self._welcomed.is_set() or not self._reconnect:
                 self._fail(problem)
@@ -326,6 +340,14 @@ class Client:
         if socket.close_code in _FOR_GOOD:
             raise FrameError(f"the broker closed the connection: {reason}", socket.close_code or BAD_DATA)
 
+    async def _said_all(self) -> None:
+        """Wait until acknowledgements and whatever else was to be said has left, if there is a connection."""
+        self._wake.set()
+        while self.broker and (self._protocol.outgoing or not self._quiet.is_set()):
+            self._quiet.clear()
+            self._wake.set()
+            await self._quiet.wait()
+
     async def _send_on(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         with contextlib.suppress(ConnectionError, aiohttp.ClientError):
             while True:
@@ -333,6 +355,8 @@ class Client:
                 messages, self._protocol.outgoing = self._protocol.outgoing, []
                 for frame in pack(messages, self._protocol.most_bytes):
                     await socket.send_bytes(frame)
+                if not self._protocol.outgoing:
+                    self._quiet.set()
                 await self._wake.wait()
 
     def _take(self, message: ClientAnswer, backoff: Backoff) -> None:
