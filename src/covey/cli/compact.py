@@ -13,7 +13,7 @@ from covey.cli.arguments import Options, UsageError
 from covey.cli.events import EventFile
 from covey.cli.sources import source
 from covey.cli.subscriptions import SubscriptionFile
-from covey.cli.terminal import BadRowsError, one_line, progress, watched
+from covey.cli.terminal import BadRowsError, aligned, one_line, progress, watched
 from covey.errors import CoveyError
 from covey.filters import Filter, IsNull, any_of
 from covey.history import Chances, EventProfile, Profile
@@ -50,10 +50,7 @@ def table_of(steps: list[Step]) -> str:
     for step in steps:
         left = f"{step.after / steps[0].before:.1%}" if steps[0].before else ""
         rows.append((step.name, f"{step.before:,}", f"{step.after:,}", left, f"{step.seconds:.1f}"))
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
-    return "\n".join(
-        f"{row[0]:<{widths[0]}}  " + "  ".join(f"{row[at]:>{widths[at]}}" for at in range(1, 5)) for row in rows
-    )
+    return aligned(rows)
 
 
 def _subscriptions(options: Options) -> list[tuple[str, Filter]]:

@@ -8,6 +8,7 @@ from covey.cli.arguments import Options, UsageError
 from covey.cli.spark_match import check_free, write
 from covey.cli.spark_session import is_local, job_progress, session
 from covey.cli.spark_sources import read_advertisements, read_subscriptions
+from covey.cli.terminal import aligned
 
 
 def run(options: Options) -> int:
@@ -42,7 +43,4 @@ def _steps(steps: list[tuple[str, int, int]]) -> str:
     table = [("step", "before", "after", "left")] + [
         (name, f"{before:,}", f"{after:,}", f"{after / before:.1%}" if before else "") for name, before, after in steps
     ]
-    widths = [max(len(row[column]) for row in table) for column in range(4)]
-    return "\n".join(
-        f"{row[0]:<{widths[0]}}  " + "  ".join(f"{row[one]:>{widths[one]}}" for one in (1, 2, 3)) for row in table
-    )
+    return aligned(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -27,6 +27,16 @@ def one_line(error: Exception) -> str:
         near = " ".join(error.text[start : start + _EXCERPT].split())
         return f"{error.message} (character {error.position + 1}: {near})"
     return " ".join(str(error).split())
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """A table of text: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        cells = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join([f"{first:<{widths[0]}}", *cells]))
+    return "\n".join(lines)
 
 
 class Report:

@@ -26,7 +26,9 @@ from covey.filters.values import Scalar, microseconds
 from covey.history.chances import EventSample
 from covey.history.dependence import dependence
 from covey.history.event_profile import EventProfile
+from covey.history.files import read, write
 from covey.history.subscription_profile import SubscriptionProfile
+from covey.history.summary import summary
 from covey.matching import Statistics
 
 _ENOUGH = 10
@@ -172,21 +174,15 @@ class Profile:
 
     def summary(self) -> str:
         """For people: a page of what is in it."""
-        from covey.history.summary import summary
-
         return summary(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, whole or not at all."""
-        from covey.history.files import write
-
         write(self, path)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Profile:
         """Read what `save` wrote."""
-        from covey.history.files import read
-
         return read(path)
 
 

@@ -25,7 +25,7 @@ from covey.events.schema import Schema
 from covey.filters.algebra import Filter, use_relations
 from covey.filters.semantics import Defaults, Semantics, check_semantics
 from covey.filters.values import Value
-from covey.relations.conjunctions import conjunction_of
+from covey.relations.conjunctions import Conjunction, conjunction_of
 from covey.relations.formula_building import FormulaBuilder
 from covey.relations.formulas import Cases, Formulas, Node, TooMuchWork
 from covey.relations.spaces import Space
@@ -123,6 +123,15 @@ def defaults_for(semantics: Semantics, defaults: Defaults | None, schema: Schema
     return defaults or {}
 
 
+def _conjunctions(
+    f: Filter, g: Filter, semantics: Semantics, defaults: Defaults, schema: Schema | None
+) -> tuple[Conjunction, Conjunction] | None:
+    """Both filters as conjunctions, where both are: the common case, decided set by set."""
+    one = conjunction_of(f, semantics, defaults, schema)
+    other = None if one is None else conjunction_of(g, semantics, defaults, schema)
+    return None if one is None or other is None else (one, other)
+
+
 def covers(
     f: Filter,
     g: Filter,
@@ -136,9 +145,9 @@ def covers(
     if f == g:
         return True
     known = defaults_for(check_semantics(semantics), defaults, schema)
-    one, other = (conjunction_of(condition, semantics, known, schema) for condition in (f, g))
-    if one is not None and other is not None:
-        return one.covers(other)
+    pair = _conjunctions(f, g, semantics, known, schema)
+    if pair is not None:
+        return pair[0].covers(pair[1])
     return Question(f, g, semantics, known, schema, limits).only_g()[0] is False
 
 
@@ -155,9 +164,9 @@ def equivalent(
     if f == g:
         return True
     known = defaults_for(check_semantics(semantics), defaults, schema)
-    one, other = (conjunction_of(condition, semantics, known, schema) for condition in (f, g))
-    if one is not None and other is not None:
-        return one.equivalent(other)
+    pair = _conjunctions(f, g, semantics, known, schema)
+    if pair is not None:
+        return pair[0].equivalent(pair[1])
     question = Question(f, g, semantics, known, schema, limits)
     return question.only_f()[0] is False and question.only_g()[0] is False
 
@@ -173,9 +182,9 @@ def overlaps(
 ) -> bool:
     """Whether some event matches both, or it isn't known that none does."""
     known = defaults_for(check_semantics(semantics), defaults, schema)
-    one, other = (conjunction_of(condition, semantics, known, schema) for condition in (f, g))
-    if one is not None and other is not None:
-        return one.overlaps(other)
+    pair = _conjunctions(f, g, semantics, known, schema)
+    if pair is not None:
+        return pair[0].overlaps(pair[1])
     return Question(f, g, semantics, known, schema, limits).both()[0] is not False
 
 

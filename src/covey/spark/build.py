@@ -29,6 +29,8 @@ from covey.matching import AddManyError, AddReport, BadSubscription, Index, Stat
 from covey.spark.types import quoted
 
 OnError = Literal["raise", "collect"]
+ERRORS_SHOWN = 5
+"""Bad filters that an error of a whole table names."""
 ERRORS_SCHEMA = "row bigint, id string, error string"
 
 
@@ -84,6 +86,12 @@ def check_columns(subscriptions: DataFrame, *names: str) -> None:
         if subscriptions.columns.count(name) != 1:
             has = ", ".join(subscriptions.columns)
             raise CoveyError(f"the subscriptions need one column {name!r}; theirs are {has} (id= and filter= choose)")
+
+
+def unreadable(count: int, shown: list[str]) -> CoveyError:
+    """One error for all filters that can't be read, of which some are shown."""
+    more = f"; and {count - len(shown)} more" if count > len(shown) else ""
+    return CoveyError(f"{count} subscriptions can't be read: {'; '.join(shown)}{more}")
 
 
 def _add_parsed(index: Index, ids: list[str], texts: list[str], dialect: str, on_error: OnError) -> AddReport:

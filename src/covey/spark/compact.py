@@ -28,13 +28,11 @@ from covey.filters.semantics import check_semantics
 from covey.history import Profile
 from covey.language import parse
 from covey.relations.compaction import Step
-from covey.spark.build import check_columns
+from covey.spark.build import ERRORS_SHOWN, check_columns, unreadable
 from covey.spark.compact_covering import cover
 from covey.spark.compact_forms import NORMAL, normalising
 from covey.spark.compact_merging import merge_imperfectly, merge_perfectly, prune_each
 from covey.spark.types import quoted
-
-_ERRORS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +108,8 @@ def _refuse_bad(normal: DataFrame) -> None:
     bad = normal.where("error IS NOT NULL")
     count = bad.count()
     if count:
-        shown = "; ".join(f"{row.id}: {row.error}" for row in bad.orderBy("id").limit(_ERRORS_SHOWN).collect())
-        more = f"; and {count - _ERRORS_SHOWN} more" if count > _ERRORS_SHOWN else ""
-        raise CoveyError(f"{count} subscriptions can't be read: {shown}{more}")
+        shown = bad.orderBy("id").limit(ERRORS_SHOWN).collect()
+        raise unreadable(count, [f"{row.id}: {row.error}" for row in shown])
 
 
 def _identical(entries: DataFrame) -> DataFrame:

@@ -117,9 +117,7 @@ def _names(text: str) -> Names:
 
 def _point(values: ValueSet) -> str | None:
     """The one value of a set, as text; None where there are more."""
-    if values.pieces != 1 or values.hull() != values:
-        return None
-    intervals = list(values.intervals())
+    intervals = list(values.intervals()) if values.pieces == 1 else []
     return repr(intervals[0].low) if len(intervals) == 1 and intervals[0].is_point else None
 
 

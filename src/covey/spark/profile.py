@@ -20,14 +20,13 @@ from covey.history import EventProfile, Profile, SubscriptionProfile
 from covey.history.files import from_bytes, to_bytes
 from covey.history.profile import merged
 from covey.language import parse
-from covey.spark.build import check_columns
+from covey.spark.build import ERRORS_SHOWN, check_columns, unreadable
 from covey.spark.types import comparable, quoted, selection
 
 _ROWS = 131_072
 """Events profiled at a time in a worker."""
 _GROUPS = 8
 """Tasks that merge the partitions' profiles."""
-_ERRORS_SHOWN = 5
 _PARTS = "profile binary, error string"
 
 
@@ -146,7 +145,7 @@ def _tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _part(found: Profile, errors: list[str]) -> pa.RecordBatch:
-    message = "\n".join([*errors[:_ERRORS_SHOWN], str(len(errors))]) if errors else None
+    message = "\n".join([*errors[:ERRORS_SHOWN], str(len(errors))]) if errors else None
     return pa.RecordBatch.from_pydict(
         {"profile": pa.array([to_bytes(found)], pa.binary()), "error": pa.array([message], pa.string())}
     )
@@ -180,6 +179,4 @@ def _refuse_bad(messages: list[str]) -> None:
     if not parts:
         return
     count = sum(int(part[-1]) for part in parts)
-    shown = [line for part in parts for line in part[:-1]][:_ERRORS_SHOWN]
-    more = f"; and {count - len(shown)} more" if count > len(shown) else ""
-    raise CoveyError(f"{count} subscriptions can't be read: {'; '.join(shown)}{more}")
+    raise unreadable(count, [line for part in parts for line in part[:-1]][:ERRORS_SHOWN])

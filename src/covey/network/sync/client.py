@@ -72,9 +72,15 @@ class Client:
         """End an advertisement."""
         self._run(self._inner.unadvertise(id))
 
-    def publish(self, events: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, durable: bool = False) -> None:
+    def publish(
+        self,
+        events: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        durable: bool = False,
+        first: int | None = None,
+    ) -> None:
         """Publish an event, or several in order; returns when the broker has confirmed them."""
-        self._run(self._inner.publish(events, durable=durable))
+        self._run(self._inner.publish(events, durable=durable, first=first))
 
     def renew(self, *ids: str) -> None:
         """Start leases anew; all of them where none is named."""

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -74,30 +75,30 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Dimension:
+class Dimension(ABC):
     """One attribute of the space. `optional` says that events may lack it or have a value of another kind."""
 
     attribute: str
 
+    @abstractmethod
     def kind(self) -> Kind:
         """The kind of the attribute's values."""
-        raise NotImplementedError
 
+    @abstractmethod
     def values(self) -> Cells:
         """The cells of all values inside the dimension's bounds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cells(self, wanted: Range) -> Cells | None:
         """The cells of an interval of values, cut to the dimension's bounds; None where nothing is left."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_optional(self) -> bool:
         """Whether events may lack the attribute."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cell(self, value: Value | None) -> int | None:
         """The cell that an event's value falls into; None outside of the space."""
-        raise NotImplementedError
 
     def bounds(self) -> tuple[float, float] | None:
         """The values at both ends where a width is best measured in values; None where in cells."""
@@ -148,14 +149,14 @@ class _Ordered(Dimension):
             raise RectangleError(f"attribute {self.attribute}: {bound!r} is not a {self.kind().value}")
         return value
 
-    def _ends(self) -> Cells:
-        raise NotImplementedError
+    @abstractmethod
+    def _ends(self) -> Cells: ...
 
-    def _lower(self, value: Scalar, is_open: bool) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def _lower(self, value: Scalar, is_open: bool) -> int: ...
 
-    def _upper(self, value: Scalar, is_open: bool) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def _upper(self, value: Scalar, is_open: bool) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
