@@ -13,10 +13,14 @@ from covey.routing.messages import (
     Credit,
     Deliver,
     Delta,
+    Entry,
     Events,
     Expired,
     Filtering,
+    FromPeer,
     Gap,
+    Hello,
+    PeerDown,
     PeerUp,
     Renew,
     Stream,
@@ -494,3 +498,44 @@ def test_an_event_between_a_recall_and_its_entry_can_not_pass() -> None:
     net.cut.clear()
     net.wait(2.0)
     assert net.delivered("ann") == [{"p": 1}]
+
+
+def test_a_large_table_is_told_in_parts_and_used_when_it_is_whole() -> None:
+    net = network("simple", [("a", "b")], limits=BrokerLimits(delta_bytes=200))
+    net.join("a", "ann")
+    net.join("b", "bob")
+    net.disconnect("a", "b")
+    for number in range(20):
+        net.subscribe("a", "ann", f"s{number}", f"p = {number}")
+    net.passed.clear()
+    net.connect("a", "b")
+    told = [message for sender, _, message in net.passed if sender == "a" and isinstance(message, Delta)]
+    assert len(told) > 5
+    assert [one.more for one in told] == [True] * (len(told) - 1) + [False]
+    assert max(sum(len(entry.key) + len(entry.filter) for entry in one.added) for one in told) <= 200
+    assert len(net.held("b", "a")) == 20
+    net.publish("b", "bob", {"p": 0}, {"p": 19}, {"p": 20})
+    assert net.delivered("ann") == [{"p": 0}, {"p": 19}]
+    assert events_between(net, "b", "a") == 2
+
+
+def test_until_the_last_part_has_come_a_neighbour_gets_every_event_and_a_broken_session_starts_anew() -> None:
+    net = network("simple", [("a", "b")], limits=BrokerLimits(delta_bytes=40))
+    net.join("a", "ann")
+    net.disconnect("a", "b")
+    for number in range(20):
+        net.subscribe("a", "ann", f"s{number}", f"p = {number}")
+    broker = net.brokers["b"]
+    link = broker.links["a"]
+    broker.handle(PeerUp("a", 99), net.now)
+    for message in (
+        Hello("a", [[], []], 0, 0, True),
+        Delta(0, 1, True, [], [], [Entry("k1", "p = 1")], [], more=True),
+    ):
+        broker.handle(FromPeer("a", message, 99), net.now)
+    assert not link.synced
+    assert not link.inward[0].holding.entries
+    broker.handle(PeerDown("a", 99), net.now)
+    net.connect("a", "b")
+    assert link.synced
+    assert len(net.held("b", "a")) == 20

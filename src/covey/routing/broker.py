@@ -30,7 +30,7 @@ A link's session
     state      on                              what happens                                          next
     closed     PeerUp                          Hello, link states                                    opening
     opening    Hello                           the first deltas, the outbox from what is missing     open
-    open       the other's first delta         the link is filtered                                  open, synced
+    open       the other's first whole delta   the link is filtered                                  open, synced
     any        PeerDown, or silent for t2      what was told stays, what is unacknowledged waits     closed
     any        silent for t2                   failed: nothing waits for it, link state says down    failed
     failed     Hello                           link state says up                                    open

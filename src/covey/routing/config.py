@@ -85,6 +85,9 @@ class BrokerLimits:
     publications: int = 10_000
     """Events in one Publish."""
 
+    delta_bytes: int = 1 << 20
+    """Filters and keys in one message to a neighbour, in characters; a larger change of its table comes in parts."""
+
     recall_filters: int = 1_000
     """Filters in one Recall; beyond, it asks for everything."""
 
@@ -121,6 +124,10 @@ class PruningOptions:
     share: float = 0.5
     """Which part of all possible prunings is done."""
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise ConfigError(f"pruning share is {self.share}; give a part between 0 and 1")
+
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveFiltering:
@@ -134,6 +141,16 @@ class AdaptiveFiltering:
     """Events to judge by."""
     patience: int = 10
     """Samples that a sender filters after it was asked to."""
+
+    def __post_init__(self) -> None:
+        for name, part in (("stop_above", self.stop_above), ("ask_above", self.ask_above)):
+            if not 0 <= part <= 1:
+                raise ConfigError(f"adaptive filtering {name} is {part}; give a part between 0 and 1")
+        if self.sample < 1 or self.patience < 0:
+            raise ConfigError(
+                f"adaptive filtering has sample={self.sample} and patience={self.patience}; "
+                "give 1 or more, and 0 or more"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +190,12 @@ class BrokerConfig:
         if self.strategy not in STRATEGIES:
             raise ConfigError(f"strategy {self.strategy!r} is not known; use one of {', '.join(STRATEGIES)}")
         if self.strategy == "subsumption" and self.subsumption is None:
-            raise ConfigError("the strategy 'subsumption' needs a space; give subsumption=SubsumptionOptions(space)")
+            raise ConfigError(
+                "the strategy 'subsumption' needs a space; "
+                "give subsumption=SubsumptionOptions(space), or the table [subsumption.space]"
+            )
         if self.pruning is not None and self.chances is None:
-            raise ConfigError("pruning needs to know how likely filters are to match; give chances")
+            raise ConfigError("pruning needs to know how likely filters are to match; give chances, or a profile")
         if not self.broker or "/" in self.broker:
             raise ConfigError(f"a broker can't be named {self.broker!r}; use a name without a slash")
         if self.broker in self.peers:

@@ -87,6 +87,10 @@ class Inward:
     done: set[int] = field(default_factory=set)
     ack_due: bool = False
     session: int = 0
+    told: bool = False
+    """Whether a whole delta was applied in this session."""
+    parts: list[Delta] = field(default_factory=list)
+    """Parts of a delta of which more is to come. They needn't survive: a session that breaks starts from digests."""
 
 
 @dataclass(slots=True)
@@ -157,7 +161,7 @@ class Link:
     @property
     def synced(self) -> bool:
         """Whether the neighbour has told in this session all that it wants."""
-        return self.greeted and self.inward[SUBSCRIPTIONS].applied > 0
+        return self.greeted and self.inward[SUBSCRIPTIONS].told
 
     @property
     def open(self) -> bool:
@@ -205,7 +209,8 @@ class Link:
             inward.applied = inward.settled = 0
             inward.unsettled.clear()
             inward.done.clear()
-            inward.ack_due = False
+            inward.ack_due = inward.told = False
+            inward.parts.clear()
             inward.session += 1
         self.stream_ack_due = False
 
@@ -253,14 +258,20 @@ class Link:
 
     def _tell(self, table: int, buckets: list[int], added: list[Entry], removed: list[str]) -> None:
         out = self.outward[table]
-        out.number += 1
         out.told_joined = self.in_tree
-        delta = Delta(table, out.number, self.in_tree, self._recalls(out, added), buckets, added, removed)
+        recalls = self._recalls(out, added)
         if not out.unacked:
             out.sent_at = out.waiting_since = self.turn.now
-        out.unacked.append(delta)
+        *parts, last = divided(added, self.config.limits.delta_bytes)
+        for part in parts:
+            self._tell_part(out, Delta(table, out.number + 1, self.in_tree, [], [], part, [], more=True))
+        self._tell_part(out, Delta(table, out.number + 1, self.in_tree, recalls, buckets, last, removed))
         out.unsettled.append((out.number, {entry.key for entry in added} | out.doubtful))
         out.doubtful = set()
+
+    def _tell_part(self, out: Outward, delta: Delta) -> None:
+        out.number = delta.number
+        out.unacked.append(delta)
         self.send(delta)
 
     def recall(self, table: int, texts: Iterable[str]) -> None:
@@ -369,3 +380,17 @@ class Link:
         self.outbox.epoch, self.outbox.acked, self.outbox.sent = row.out_epoch, row.out_acked, row.out_acked
         self.inbox.epoch, self.inbox.received = row.in_epoch, row.in_received
         self.last_heard = now
+
+
+def divided(entries: list[Entry], most: int) -> list[list[Entry]]:
+    """Entries in parts of at most so many characters, or of one entry; one empty part where there are none."""
+    parts: list[list[Entry]] = [[]]
+    size = 0
+    for entry in entries:
+        length = len(entry.key) + len(entry.filter)
+        if parts[-1] and size + length > most:
+            parts.append([])
+            size = 0
+        parts[-1].append(entry)
+        size += length
+    return parts

@@ -221,6 +221,8 @@ class Delta(Struct, frozen=True):
     """Buckets whose entries go before the others come."""
     added: list[Entry]
     removed: list[str]
+    more: bool = False
+    """Whether the next one goes with this one: a large change comes in parts, and is applied with the last."""
 
 
 class DeltaAck(Struct, frozen=True):

@@ -95,10 +95,16 @@ class Peers(Tree):
         if message.number != inward.applied + 1:
             return
         inward.applied = message.number
+        if message.more:
+            inward.parts.append(message)
+            return
+        inward.told = True
         if message.table == SUBSCRIPTIONS and link.peer_joined != message.joined:
             link.peer_joined = message.joined
             link.mark()
-        added = [(entry, condition) for entry in message.added if (condition := self._parse(entry.filter)) is not None]
+        entries = [entry for part in (*inward.parts, message) for entry in part.added]
+        inward.parts.clear()
+        added = [(entry, condition) for entry in entries if (condition := self._parse(entry.filter)) is not None]
         kept = {entry.key for entry, _ in added}
         removed = [key for key in (*inward.holding.within(message.buckets), *message.removed) if key not in kept]
         self._hold(link, message.table, added, removed)

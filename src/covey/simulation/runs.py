@@ -15,6 +15,7 @@ from covey.routing.broker import Broker
 from covey.routing.config import (
     AdaptiveFiltering,
     BrokerConfig,
+    BrokerLimits,
     MergingOptions,
     PruningOptions,
     SubsumptionOptions,
@@ -34,6 +35,8 @@ SETTLING = 7.0
 """Simulated seconds that a healed network has to settle."""
 STEADY = 2.0
 """Simulated seconds in which the last events must reach everybody."""
+SMALL_DELTA = 12
+"""Characters: a delta comes in parts of one entry."""
 SPACE = Space([Nominal("k", list(KINDS)), Number("p")])
 
 
@@ -65,6 +68,7 @@ def broker_config(scenario: Scenario, name: str) -> BrokerConfig:
         chances=UniformChances() if scenario.pruning or scenario.imt else None,
         adaptive=AdaptiveFiltering(0.6, 0.3, 4) if scenario.adaptive else None,
         timing=TIMING,
+        limits=BrokerLimits(delta_bytes=SMALL_DELTA) if scenario.seed % 3 == 0 else BrokerLimits(),
     )
 
 
