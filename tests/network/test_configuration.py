@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
+from covey.history import Profile
+from covey.language import parse
 from covey.network.configuration import load
-from covey.routing.config import ConfigError
+from covey.relations.merging import MergingPolicy
+from covey.relations.subsumption import Nominal, Number, Space
+from covey.routing.config import AdaptiveFiltering, ConfigError, MergingOptions, PruningOptions, SubsumptionOptions
 
 SECRET = "0123456789abcdef0123456789abcdef"
 
@@ -53,6 +57,38 @@ def test_a_file_says_all_there_is_to_say(tmp_path: Path) -> None:
     assert config.security.secret == SECRET.encode()
     assert (config.limits.message_bytes, config.broker.limits.queue, config.broker.limits.filters.depth) == (1000, 7, 9)
     assert config.broker.timing.failed == 3.0
+
+
+def test_all_ways_of_routing_can_be_configured(tmp_path: Path) -> None:
+    Profile.of([{"price": price, "company": "IBM"} for price in range(4)], attributes=["price"]).save(tmp_path / "p")
+    path = written(
+        tmp_path,
+        """
+        id = "a"
+        strategy = "subsumption"
+        profile = "p"
+        [merging]
+        imt = 0.1
+        at_arrivals = 3
+        [subsumption]
+        approximate = true
+        [subsumption.space]
+        price = {kind = "number", low = 0}
+        company = {values = ["IBM", "Dell"]}
+        [pruning]
+        dimension = "memory"
+        [adaptive]
+        sample = 7
+        """,
+    )
+    broker = load(path, {}).broker
+    assert broker.merging == MergingOptions(0.1, MergingPolicy(at_arrivals=3))
+    space = Space([Number("price", low=0), Nominal("company", ["IBM", "Dell"])])
+    assert broker.subsumption == SubsumptionOptions(space, approximate=True)
+    assert broker.pruning == PruningOptions("memory")
+    assert broker.adaptive == AdaptiveFiltering(sample=7)
+    assert broker.chances is not None
+    assert broker.chances.chances([parse("price < 3")]) == [0.75]
 
 
 def test_flags_go_before_the_file(tmp_path: Path) -> None:
@@ -102,6 +138,17 @@ def test_tokens_do_not_travel_in_the_clear_to_other_machines(tmp_path: Path) -> 
         ('id = "a"\n[peers]\na = ""\n', {}, "its own neighbour"),
         ('id = "a"\n[peers]\nb = ""\n[clients.b]\n', {}, "neighbour and a client"),
         ('id = "a"\n[clients.ann]\nsubscribe = "x <"\n', {}, "may subscribe"),
+        ('id = "a"\nstrategy = "subsumption"\n', {}, r"needs a space.*\[subsumption\.space\]"),
+        ('id = "a"\n[subsumption]\n', {}, "needs a table space"),
+        ('id = "a"\n[subsumption.space]\np = {kind = "float"}\n', {}, r"space\.p\.kind is 'float'; use one of number"),
+        ('id = "a"\n[subsumption.space]\np = {kind = "number", low = "x"}\n', {}, "'x' is not a number"),
+        ('id = "a"\n[pruning]\n', {}, "give chances, or a profile"),
+        ('id = "a"\n[pruning]\ndimension = "time"\n', {}, r"\[pruning\].*dimension"),
+        ('id = "a"\n[pruning]\nshare = 2\n', {}, "share.*between 0 and 1"),
+        ('id = "a"\nprofile = "none"\n', {}, "No such file"),
+        ('id = "a"\n[adaptive]\nsamples = 3\n', {}, r"adaptive\.samples is not known"),
+        ('id = "a"\n[adaptive]\nask_above = 3\n', {}, "ask_above is 3.*between 0 and 1"),
+        ('id = "a"\n[merging]\nimt = "x"\n', {}, r"\[merging\].*imt"),
         ("id", {}, "not TOML"),
     ],
 )

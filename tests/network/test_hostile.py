@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
-from aiohttp import WSMsgType
+from aiohttp import WSMsgType, web
 
 from covey.network import NetworkLimits, RefusedError, Server, connect
 from covey.network.errors import FrameError, NetworkError
@@ -236,3 +236,23 @@ async def test_a_client_is_told_why_it_was_closed_and_does_not_come_again() -> N
             await ann.publish(deep)
         with pytest.raises(FrameError):
             await ann.publish({"x": 1})
+
+
+def test_a_neighbour_that_is_gone_before_it_is_answered_is_no_defect(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def gone(*_: Any) -> None:
+        raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
+
+    monkeypatch.setattr(web.WebSocketResponse, "prepare", gone)
+
+    @in_loop
+    async def check() -> None:
+        async with broker("a", {"b": ""}) as server, aiohttp.ClientSession() as session:
+            async with session.get(f"{http(server)}/v1/link", headers={"Covey-Broker": "b"}) as response:
+                assert response.status == 503
+            assert not server.engine.stopped.done()
+
+    check()
+    assert "Traceback" not in caplog.text
+    assert "Error" not in caplog.text

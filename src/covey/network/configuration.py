@@ -4,7 +4,8 @@
     host = "127.0.0.1"
     port = 7400
     data = "/var/lib/covey/a"     # without it, nothing survives the process
-    strategy = "covering"         # also: semantics, schema, advertisements, meta_events
+    strategy = "covering"         # also: semantics, schema, advertisements, meta_events, and the tables of
+                                  # covey.network.routing_options: merging, subsumption, pruning, adaptive
 
     [peers]
     b = "wss://b.example.org:7400"
@@ -35,7 +36,7 @@ from __future__ import annotations
 import ipaddress
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,14 +44,14 @@ from covey.errors import CoveyError
 from covey.events.schema import Schema
 from covey.limits import Limits
 from covey.network.limits import NetworkLimits
+from covey.network.routing_options import NAMES, TABLES, check_names, names_of, routing_options
 from covey.network.tokens import Principal, principal_of, read_listed, read_secret
-from covey.routing.config import BrokerConfig, BrokerLimits, ConfigError, MergingOptions, Timing
+from covey.routing.config import BrokerConfig, BrokerLimits, ConfigError, Timing
 
 DEFAULT_PORT: Final = 7400
-_ROUTING: Final = ("strategy", "semantics", "advertisements", "meta_events")
 _TOP: Final = frozenset(
-    {"id", "host", "port", "data", "schema", "merging", "peers", "tls", "security", "clients", "limits", "timing"}
-).union(_ROUTING)
+    {"id", "host", "port", "data", "schema", "peers", "tls", "security", "clients", "limits", "timing"}
+).union(NAMES, TABLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +159,14 @@ def load(path: Path | None, flags: Mapping[str, Any]) -> ServerConfig:
 
 
 def _config(tables: dict[str, Any], directory: Path, data: Path | None) -> ServerConfig:
-    _check_names(tables, _TOP, "")
+    check_names(tables, _TOP, "")
     if not isinstance(tables.get("id"), str):
         raise ConfigError("a broker needs a name; give id, or --id NAME")
     limits, broker_limits = _limits(tables.get("limits", {}))
-    options: dict[str, Any] = {name: tables[name] for name in _ROUTING if name in tables}
+    options = routing_options(tables, directory)
     if "schema" in tables:
         options["schema"] = Schema.from_json((directory / tables["schema"]).read_bytes())
-    if "merging" in tables:
-        options["merging"] = MergingOptions(**_known(tables["merging"], ("imt",), "merging"))
-    timing = Timing(**_known(tables.get("timing", {}), _names(Timing), "timing"))
+    timing = Timing(**_known(tables.get("timing", {}), names_of(Timing), "timing"))
     broker = BrokerConfig(
         tables["id"], tuple(sorted(tables["peers"])), timing=timing, limits=broker_limits, **options
     )  # fmt: skip
@@ -184,8 +183,8 @@ def _config(tables: dict[str, Any], directory: Path, data: Path | None) -> Serve
 
 
 def _limits(given: Mapping[str, Any]) -> tuple[NetworkLimits, BrokerLimits]:
-    own, kept, filters = _names(NetworkLimits), _names(BrokerLimits) - {"filters"}, _names(Limits)
-    _check_names(given, own | kept | filters, "limits.")
+    own, kept, filters = names_of(NetworkLimits), names_of(BrokerLimits) - {"filters"}, names_of(Limits)
+    check_names(given, own | kept | filters, "limits.")
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             raise ConfigError(f"limits.{name} is {value!r}; it must be a number above 0")
@@ -199,8 +198,8 @@ def _limits(given: Mapping[str, Any]) -> tuple[NetworkLimits, BrokerLimits]:
 def _tls(given: Mapping[str, Any] | None, directory: Path) -> TlsFiles | None:
     if given is None:
         return None
-    names = _names(TlsFiles)
-    _check_names(given, names, "tls.")
+    names = names_of(TlsFiles)
+    check_names(given, names, "tls.")
     for name in ("certificate", "key"):
         if name not in given:
             raise ConfigError(f"[tls] needs {name}, the name of a file in PEM")
@@ -212,7 +211,7 @@ def _tls(given: Mapping[str, Any] | None, directory: Path) -> TlsFiles | None:
 
 
 def _security(given: Mapping[str, Any], clients: Mapping[str, Any], directory: Path) -> Security:
-    _check_names(given, frozenset({"secret_file", "tokens_file", "plain", "origins"}), "security.")
+    check_names(given, frozenset({"secret_file", "tokens_file", "plain", "origins"}), "security.")
     secret = read_secret(directory / given["secret_file"]) if "secret_file" in given else None
     listed = read_listed(directory / given["tokens_file"]) if "tokens_file" in given else {}
     certified = {name: principal_of(name, table, "clients") for name, table in clients.items()}
@@ -220,19 +219,5 @@ def _security(given: Mapping[str, Any], clients: Mapping[str, Any], directory: P
 
 
 def _known(given: Mapping[str, Any], names: Any, table: str) -> dict[str, Any]:
-    _check_names(given, frozenset(names), f"{table}.")
+    check_names(given, names, f"{table}.")
     return dict(given)
-
-
-def _check_names(given: Mapping[str, Any], names: frozenset[str], prefix: str) -> None:
-    if not isinstance(given, dict):
-        raise ConfigError(f"[{prefix[:-1]}] must be a table")
-    unknown = sorted(given.keys() - names)
-    if unknown:
-        raise ConfigError(
-            f"{prefix}{unknown[0]} is not known; {prefix[:-1] or 'a broker'} has {', '.join(sorted(names))}"
-        )
-
-
-def _names(kind: Any) -> frozenset[str]:
-    return frozenset(one.name for one in fields(kind))
