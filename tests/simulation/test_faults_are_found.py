@@ -9,9 +9,10 @@ import pytest
 from covey.filters.algebra import Filter
 from covey.routing.exporting import Exporting
 from covey.routing.links import Link
+from covey.routing.pairwise_covering import PairwiseCovering
 from covey.routing.recalls import Recalls
 from covey.routing.settling import Waits
-from covey.routing.strategies import Covering, PairwiseCovering
+from covey.routing.strategies import Covering
 from covey.simulation import Report, Scenario, random_scenario, run, shrink
 
 SEEDS = 100
