@@ -1,1 +1,1 @@
-"""One broker on loopback: publisher to broker to subscriber, with many subscriptions."""
+"""One broker on loopback: publisher to broker to subscriber, with many subscriptions, beside other brokers."""

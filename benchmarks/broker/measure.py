@@ -1,217 +1,202 @@
-"""Figures of one broker process with a publisher and a subscriber in this process; they share the machine's cores.
+"""One broker measured: started, given its subscriptions, then events in several ways. Broker, publisher and subscriber
+are a process each and share the machine's cores.
 
-Every event matches one of the subscriptions, so each is published, matched, delivered and taken once. Throughput is
-events through all of that a second, published in batches with several under way; the subscriber's credit is what holds
-the publisher back, as it would be outside of a benchmark. Latency is measured apart, one event at a time on an idle
-broker, and again under half the throughput that was found.
+How many events a run has is found by trial, so that slow brokers end and quick ones run long enough. Of every run the
+deliveries are counted and their numbers summed up: a run in which an event was lost, came twice or came for a wrong
+subscription is an error, not a figure.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
-import random
+import json
+import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from covey.network import connect
-from covey.network.asyncio import Client
+from benchmarks.broker import servers
 
-SYMBOLS = 10_000
-IN_FLIGHT = 4
-"""Batches that the publisher doesn't wait for."""
+PACE = 200.0
+"""Events a second of which latency on an idle broker is taken."""
+PACE_SECONDS = 5.0
+TRIAL_EVENTS = 20
+LEAST_SECONDS = 0.5
+"""A trial that was shorter is repeated with more events."""
+PATIENCE = 120.0
+"""Seconds after which a run is given up."""
+LONGEST_BATCH = 10.0
+"""Seconds: batches that would take longer, by the rate of smaller ones, aren't tried."""
+
+Server = Callable[[Path], AbstractContextManager[tuple[str, int]]]
+SERVERS: dict[str, Server] = {
+    "covey": lambda directory: servers.covey(directory, durable=False),
+    "covey, durable": lambda directory: servers.covey(directory, durable=True),
+    "mosquitto": servers.mosquitto,
+    "nats": servers.nats,
+    "rabbitmq": servers.rabbitmq,
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """One measurement."""
+class Plan:
+    """What to measure."""
 
     subscriptions: int
     events: int
-    batch: int
-    durable: bool = False
+    """At most, in one run."""
+    batches: tuple[int, ...]
+    runs: int
+    subscribe_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run, at full speed or at a pace."""
+
+    events: int
+    rate: float
+    broker_cpu: float
+    """Microseconds of processor time an event; these say more than rates on a machine that does other things too."""
+    publisher_cpu: float
+    subscriber_cpu: float
+    p50: float
+    p99: float
 
     @property
-    def symbols(self) -> int:
-        """Companies; several subscriptions each divide its prices between them."""
-        return min(SYMBOLS, self.subscriptions)
+    def cpu(self) -> float:
+        """Of all three."""
+        return self.broker_cpu + self.publisher_cpu + self.subscriber_cpu
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """The subscriptions that were made, and what that took."""
+
+    count: int
+    seconds: float
+    broker_cpu: float
+    subscriber_cpu: float
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What came out."""
+    """Of one broker."""
 
-    subscribed_per_second: float
-    events_per_second: float
-    idle: tuple[float, float]
-    """Milliseconds of the median and of the 99th percentile, one event at a time."""
-    loaded: tuple[float, float]
-    """The same under half the throughput."""
-    missed: int
-    broker_cpu: float
-    """Microseconds of processor time an event, of the broker; these stay what they are on a busy machine."""
-    clients_cpu: float
-    """The same of both clients."""
+    making: Making
+    best: dict[int, Run]
+    """By size of batch, but for those that would take too long."""
+    idle: Run
+    half: Run
+    """At half the rate of the largest batches, in batches of a hundredth of a second."""
 
 
-async def measure(setting: Setting, seed: int = 1) -> Figures:
-    """Run one setting on a new broker."""
-    chance = random.Random(seed)
-    with tempfile.TemporaryDirectory() as directory:
-        async with (
-            _broker(Path(directory), durable=setting.durable) as (url, pid),
-            connect(url, name="subscriber") as reader,
-            connect(url, name="publisher") as writer,
-        ):
-            subscribed = await _subscribe(reader, setting)
-            deliveries = _Deliveries(reader)
-            events = [_event(chance, setting.symbols) for _ in range(setting.events)]
-            warm = events[: setting.events // 10]
-            await _publish(writer, warm, setting)
-            await deliveries.wait(len(warm))
-            start, own, its = time.perf_counter(), time.process_time(), _cpu(pid)
-            await _publish(writer, events, setting)
-            await deliveries.wait(len(warm) + setting.events)
-            rate = setting.events / (time.perf_counter() - start)
-            own, its = (
-                (now - then) * 1e6 / setting.events for now, then in ((time.process_time(), own), (_cpu(pid), its))
+def measure(system: str, plan: Plan, say: Callable[[str], None]) -> Figures:
+    """Start a broker and measure it."""
+    with tempfile.TemporaryDirectory(prefix="covey-bench-") as name:
+        directory = Path(name)
+        with SERVERS[system](directory) as (address, pid), _Clients(system, address, pid, plan).open() as clients:
+            making = clients.subscribe()
+            say(f"{system}: {making.count:,} subscriptions in {making.seconds:.1f} s")
+            best: dict[int, Run] = {}
+            for batch in plan.batches:
+                if best and batch / best[max(best)].rate > LONGEST_BATCH:
+                    say(f"{system}: batches of {batch:,} would take longer than {LONGEST_BATCH:.0f} s")
+                    continue
+                events = clients.trial(batch)
+                found = [clients.run(events, batch, seed) for seed in range(plan.runs)]
+                best[batch] = max(found, key=lambda run: run.rate)
+                say(f"{system}: batches of {batch:,}: " + ", ".join(f"{run.rate:,.0f}" for run in found) + " events/s")
+            largest = best[max(best)].rate
+            pace = min(PACE, largest / 4)
+            idle = clients.run(max(1, int(pace * PACE_SECONDS)), 1, 98, rate=pace)
+            batch = max(1, int(largest / 200))
+            events = max(1, min(plan.events, int(largest / 2 * PACE_SECONDS)) // batch) * batch
+            half = clients.run(events, batch, 99, rate=largest / 2)
+            say(f"{system}: latency p50 {idle.p50 * 1e3:.2f} ms, p99 {idle.p99 * 1e3:.2f} ms")
+    return Figures(making, best, idle, half)
+
+
+class _Clients:
+    """The publisher and the subscriber of one broker."""
+
+    def __init__(self, system: str, address: str, pid: int, plan: Plan) -> None:
+        self._system, self._address, self._pid, self._plan = system, address, pid, plan
+        self._made = plan.subscriptions
+
+    @contextmanager
+    def open(self) -> Iterator[_Clients]:
+        self._subscriber = self._start("subscriber")
+        self._publisher: subprocess.Popen[str] | None = None
+        try:
+            yield self
+        finally:
+            for process in (self._subscriber, self._publisher):
+                if process is not None:
+                    process.kill()
+                    process.wait()
+
+    def subscribe(self) -> Making:
+        """Make the subscriptions, as many as time allows."""
+        used = servers.processor_seconds(self._pid)
+        _tell(self._subscriber, {"seconds": self._plan.subscribe_seconds})
+        answer = _heard(self._subscriber)
+        self._made = answer["made"]
+        self._publisher = self._start("publisher")
+        each = 1e6 / self._made
+        used = servers.processor_seconds(self._pid) - used
+        return Making(self._made, answer["seconds"], used * each, answer["cpu"] * each)
+
+    def trial(self, batch: int) -> int:
+        """How many events a run may have. The first one isn't timed: what is loaded when needed is loaded then."""
+        events = max(TRIAL_EVENTS, batch)
+        self.run(events, batch, seed=0)
+        while True:
+            run = self.run(events, batch, seed=events)
+            if events >= self._plan.events or events / run.rate >= LEAST_SECONDS:
+                return min(events, self._plan.events)
+            events = min(self._plan.events, events * 10)
+
+    def run(self, events: int, batch: int, seed: int, rate: float = 0.0) -> Run:
+        """Publish events, at full speed or at a rate, and wait for their deliveries."""
+        publisher, subscriber = self._publisher, self._subscriber
+        assert publisher is not None
+        _tell(subscriber, {"events": events, "seconds": PATIENCE})
+        _heard(subscriber)
+        used = servers.processor_seconds(self._pid)
+        _tell(publisher, {"events": events, "batch": batch, "seed": seed, "rate": rate})
+        came = _heard(subscriber)
+        went = _heard(publisher)
+        used = servers.processor_seconds(self._pid) - used
+        if (came["count"], came["numbers"], came["wrong"]) != (events, events * (events - 1) // 2, 0):
+            raise RuntimeError(
+                f"{self._system}: {came['count']:,} deliveries of {events:,} events, {came['missed']:,} missed, "
+                f"{came['wrong']:,} for a wrong subscription"
             )
-            idle = await _idle(writer, deliveries, setting)
-            loaded = await _loaded(writer, deliveries, rate / 2, setting)
-            missed = reader.missed
-    return Figures(subscribed, rate, idle, loaded, missed, its, own)
+        each = 1e6 / events
+        return Run(
+            events, events / (came["last"] - went["start"]), used * each, went["cpu"] * each, came["cpu"] * each,
+            came["p50"], came["p99"],
+        )  # fmt: skip
+
+    def _start(self, role: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "benchmarks.broker.role", role, self._system, self._address, str(self._made)]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-class _Deliveries:
-    """Counts what comes, and when, without a task for each of a hundred thousand subscriptions."""
-
-    def __init__(self, client: Client) -> None:
-        self.count = 0
-        self.latencies: list[float] = []
-        self._client = client
-        self._waiting: tuple[int, asyncio.Event] | None = None
-        for subscription in client._subscriptions.values():
-            subscription._put = self._take  # type: ignore[method-assign]
-
-    def _take(self, delivery: Any) -> None:
-        self._client._taken(delivery._arrival)
-        delivery.ack()
-        self.count += 1
-        sent = delivery.attributes.get("sent")
-        if sent is not None:
-            self.latencies.append(time.perf_counter() - sent)
-        if self._waiting is not None and self.total >= self._waiting[0]:
-            self._waiting[1].set()
-
-    @property
-    def total(self) -> int:
-        """What came or was missed."""
-        return self.count + self._client.missed
-
-    async def wait(self, count: int) -> None:
-        """Until so many came, or were missed."""
-        self._waiting = (count, asyncio.Event())
-        if self.total < count:
-            await self._waiting[1].wait()
+def _tell(process: subprocess.Popen[str], command: dict[str, Any]) -> None:
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(command) + "\n")
+    process.stdin.flush()
 
 
-@asynccontextmanager
-async def _broker(directory: Path, *, durable: bool) -> AsyncIterator[tuple[str, int]]:
-    options = ["--data", str(directory)] if durable else []
-    config = directory / "broker.toml"
-    config.write_text(
-        "[limits]\nmessage_rate = 1e9\nevent_rate = 1e9\nsubscriptions = 2000000\n"
-        "credit = 20000\nbuffer = 20000\nmessages = 100000\n"
-    )
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "covey.cli", "broker", "--config", str(config), "--id", "a", "--port", "0", *options,
-        "--log-level", "error", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
+def _heard(process: subprocess.Popen[str]) -> dict[str, Any]:
     assert process.stdout is not None
-    try:
-        yield (await process.stdout.readline()).decode().split()[-1], process.pid
-    finally:
-        process.kill()
-        await process.wait()
-
-
-async def _subscribe(client: Client, setting: Setting) -> float:
-    """Subscriptions that share symbols and divide the prices between them, so that one matches each event."""
-    start = time.perf_counter()
-    symbols = setting.symbols
-    each = setting.subscriptions // symbols
-    filters = [
-        f"symbol = 'S{at % symbols}' AND price >= {at // symbols * 1000 / each} "
-        f"AND price < {(at // symbols + 1) * 1000 / each}"
-        for at in range(setting.subscriptions)
-    ]
-    for first in range(0, len(filters), 2_000):
-        some = filters[first : first + 2_000]
-        made = (client.subscribe(text, id=f"{first + at}", durable=setting.durable) for at, text in enumerate(some))
-        await asyncio.gather(*made)
-    return setting.subscriptions / (time.perf_counter() - start)
-
-
-def _event(chance: random.Random, symbols: int) -> dict[str, Any]:
-    symbol, volume = f"S{chance.randrange(symbols)}", chance.randrange(10_000)
-    return {"symbol": symbol, "price": chance.uniform(0, 999.9), "volume": volume}
-
-
-async def _publish(client: Client, events: list[dict[str, Any]], setting: Setting) -> None:
-    room = asyncio.Semaphore(IN_FLIGHT)
-
-    async def one(batch: list[dict[str, Any]]) -> None:
-        async with room:
-            await client.publish(batch, durable=setting.durable)
-
-    size = setting.batch
-    await asyncio.gather(*(one(events[first : first + size]) for first in range(0, len(events), size)))
-
-
-async def _idle(client: Client, deliveries: _Deliveries, setting: Setting) -> tuple[float, float]:
-    chance = random.Random(2)
-    deliveries.latencies.clear()
-    for _ in range(300):
-        goal = deliveries.total + 1
-        await client.publish({**_event(chance, setting.symbols), "sent": time.perf_counter()}, durable=setting.durable)
-        await deliveries.wait(goal)
-    return _percentiles(deliveries.latencies)
-
-
-async def _loaded(client: Client, deliveries: _Deliveries, rate: float, setting: Setting) -> tuple[float, float]:
-    """Events at an even pace, in batches of a hundredth of a second, each with the time when it was due."""
-    chance = random.Random(3)
-    deliveries.latencies.clear()
-    size = max(1, int(rate / 100))
-    batches = [[_event(chance, setting.symbols) for _ in range(size)] for _ in range(200)]
-    goal = deliveries.total + size * len(batches)
-    start = time.perf_counter()
-    under_way: list[asyncio.Task[None]] = []
-    for at, batch in enumerate(batches):
-        due = start + at / 100
-        await asyncio.sleep(max(0.0, due - time.perf_counter()))
-        stamped = [{**event, "sent": due} for event in batch]
-        under_way.append(asyncio.create_task(client.publish(stamped, durable=setting.durable)))
-    await asyncio.gather(*under_way)
-    await deliveries.wait(goal)
-    return _percentiles(deliveries.latencies)
-
-
-def _cpu(pid: int) -> float:
-    """Seconds of processor time that a process has had; 0 where the system doesn't say."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _percentiles(seconds: list[float]) -> tuple[float, float]:
-    ordered = sorted(seconds)
-    return 1e3 * ordered[len(ordered) // 2], 1e3 * ordered[int(len(ordered) * 0.99)]
+    line = process.stdout.readline()
+    if not line:
+        raise RuntimeError("a client ended; its error is above")
+    answer: dict[str, Any] = json.loads(line)
+    return answer

@@ -283,3 +283,28 @@ def test_threads_must_be_positive() -> None:
     index = covey.Index()
     with pytest.raises(covey.CoveyError, match="threads"):
         index.match_batch([{}], threads=0)
+
+
+def test_subscriptions_that_wait_are_compiled_once_enough_events_came_and_match_the_same() -> None:
+    rng = random.Random(11)
+    conditions = {f"s{number}": filter_of(rng) for number in range(40)}
+    index = covey.Index()
+    for id, condition in conditions.items():
+        index.add(id, condition)
+    for _ in range(40):
+        event = event_of(rng)
+        assert index.match(event) == [id for id, one in conditions.items() if one.matches(event)]
+    assert index._state.compiled.head is not None
+    assert index.stats().segments == 0
+    index.add("late", "TRUE")
+    assert index.match({})[-1] == "late"
+
+
+def test_check_refuses_what_add_would_refuse() -> None:
+    condition = "a = 1"
+    for number in range(20):
+        condition = f"(({condition}) AND d{number} < 3) IS UNKNOWN"
+    index = covey.Index()
+    with pytest.raises(covey.LimitError, match="diagram_nodes"):
+        index.check(condition)
+    assert index.check("a = 1") == covey.parse("a = 1")

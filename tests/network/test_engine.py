@@ -26,6 +26,8 @@ from covey.routing.messages import (
     FromClient,
     Input,
     Permissions,
+    Publication,
+    Publish,
     Refused,
     Renew,
     Tick,
@@ -42,6 +44,7 @@ class Scripted:
 
     def __init__(self) -> None:
         self.inputs: list[Input] = []
+        self.together: list[list[int]] = []
         self.wake_at = inf
 
     def handle(self, input: Input, now: float) -> Outputs:
@@ -60,6 +63,10 @@ class Scripted:
             case FromClient():
                 raise AssertionError("a defect")
         return outputs
+
+    def publish(self, inputs: Sequence[FromClient], now: float) -> Outputs:
+        self.together.append([input.message.request for input in inputs if isinstance(input.message, Publish)])
+        return Outputs()
 
 
 class SlowJournal:
@@ -150,6 +157,24 @@ async def test_inputs_that_wait_are_committed_together(scripted: Scripted) -> No
         engine.say(session, Renew(number))
     await turns()
     assert [len(records) for records, _ in journal.waiting] == [20]
+
+
+@in_loop
+async def test_publications_that_follow_each_other_are_taken_together(scripted: Scripted) -> None:
+    engine = Engine(CONFIG, MemoryJournal())
+    ann, bob = (engine.open_client(name, Permissions(), Box()) for name in ("ann", "bob"))
+    events = [Publication({})] * (engines.TOGETHER // 2)
+    engine.say(ann, Publish(1, []))
+    engine.say(bob, Publish(2, []))
+    engine.say(ann, Credit(1))
+    for number in range(3, 6):
+        engine.say(bob, Publish(number, events))
+    engine.end(ann)
+    engine.say(ann, Publish(6, []))
+    engine.say(bob, Publish(7, []))
+    for _ in range(3):
+        await turns()
+    assert scripted.together == [[1, 2], [3, 4], [5], [7]]
 
 
 @in_loop

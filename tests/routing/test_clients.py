@@ -170,3 +170,12 @@ def test_events_are_decoded_by_the_schema_and_refused_where_they_break_it() -> N
     assert not net.publish("a", "pub", {"p": "many", "k": "x"})
     assert len(net.delivered("ann")) == 1
     assert not net.subscribe("a", "ann", "t", "p = 'text'")
+
+
+def test_what_comes_for_durable_and_for_other_subscriptions_keeps_its_order() -> None:
+    net = one_broker(limits=BrokerLimits(credit=2))
+    net.subscribe("a", "ann", "kept", "p > 5", durable=True)
+    net.subscribe("a", "ann", "passing", "p < 5")
+    net.publish("a", "pub", *({"p": p} for p in (1, 9, 2, 8, 3)))
+    net.say("a", "ann", Credit(10))
+    assert [event["p"] for event in net.delivered("ann")] == [1, 9, 2, 8, 3]

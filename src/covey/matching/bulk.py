@@ -61,7 +61,7 @@ def compile_rows(
     for number, error in _bad_ids(rows):
         errors.setdefault(number, error)
     column = pa.array(texts, pa.large_string())
-    flat, unread = _parsed(column, limits)
+    flat, unread = _lowered(rows, column, limits)
     errors.update(unread)
     if schema is not None:
         flat = _checked(flat, texts, schema, limits, errors)
@@ -85,6 +85,23 @@ def compile_rows(
         else:
             return segment, _listed(rows, errors)
     return None, _listed(rows, errors)
+
+
+def _lowered(
+    rows: Sequence[tuple[str, str | Filter]], texts: pa.Array, limits: Limits
+) -> tuple[Flat, list[tuple[int, CoveyError]]]:
+    """As `_parsed`; a few filters are taken as they are, since reading what they print would cost more."""
+    if len(rows) >= _BULK or not all(isinstance(given, Filter) for _, given in rows):
+        return _parsed(texts, limits)
+    lowering = Lowering(limits)
+    errors: list[tuple[int, CoveyError]] = []
+    for row, (_, given) in enumerate(rows):
+        try:
+            lowering.add(given if isinstance(given, Filter) else FALSE)
+        except CoveyError as error:
+            errors.append((row, error))
+            lowering.add(FALSE)
+    return lowering.finish(), errors
 
 
 def _parsed(texts: pa.Array, limits: Limits) -> tuple[Flat, list[tuple[int, CoveyError]]]:

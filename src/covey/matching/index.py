@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from covey.errors import (
     CoveyError,
@@ -39,11 +40,12 @@ from covey.language import parse
 from covey.limits import DEFAULT_LIMITS, Limits
 from covey.matching.bulk import BadSubscription, check_id, compile_rows
 from covey.matching.explain import Explanation, explain
-from covey.matching.lowering import Lowering
+from covey.matching.joining import joined
+from covey.matching.lowering import Flat, Lowering
 from covey.matching.matches import Matches, Part
 from covey.matching.reports import AddManyError, AddReport, IndexStats
 from covey.matching.running import background, match_segment, workers_for
-from covey.matching.segment import Segment, build_segment
+from covey.matching.segment import Segment, build_segment, segment_of
 from covey.matching.state import Sealed, State, Waiting, removed_since
 from covey.matching.statistics import Statistics
 from covey.matching.storage import read_index, write_index
@@ -52,7 +54,7 @@ ORDERS = ("selectivity", "attribute", "frequency", "random")
 _HEAD = 64
 """Subscriptions that wait in the head, matched one by one, until they become a segment."""
 _TIER = 4
-_BACKGROUND = 50_000
+_BACKGROUND = 10_000
 """Merges of more subscriptions than this run in the background."""
 
 
@@ -144,18 +146,22 @@ class Index:
     def _prepared(self, id: str, given: str | Filter) -> Waiting:
         """A subscription that is known to compile."""
         check_id(id)
-        condition = as_filter(given, self._limits)
-        text = given if isinstance(given, str) else str(given)
-        if self._schema is not None:
-            condition = self._schema.check(condition)
         try:
-            Lowering(self._limits).add(condition)
-            if any(isinstance(node, Is) for node in _nodes(condition)):
-                # IS UNKNOWN may double its part: only compiling tells how large the diagram gets.
-                self._segment([(id, Waiting(text, condition))])
+            condition = self.check(given)
         except LimitError as error:
             raise LimitError(f"subscription {id!r}: {error}") from None
-        return Waiting(text, condition)
+        return Waiting(given if isinstance(given, str) else str(given), condition)
+
+    def check(self, filter: str | Filter) -> Filter:
+        """The filter as it would be added; raises what `add` would raise."""
+        condition = as_filter(filter, self._limits)
+        if self._schema is not None:
+            condition = self._schema.check(condition)
+        Lowering(self._limits).add(condition)
+        if any(isinstance(node, Is) for node in _nodes(condition)):
+            # IS UNKNOWN may double its part: only compiling tells how large the diagram gets.
+            self._segment([("checked", Waiting("", condition))])
+        return condition
 
     def _without(self, ids: Sequence[str]) -> State:
         """The state without these subscriptions."""
@@ -220,6 +226,10 @@ class Index:
         return None
 
     def _merged(self, parts: Sequence[Sealed]) -> Segment | None:
+        flats = [(part.segment.flat, part.alive()) for part in parts]
+        known = [(flat, alive) for flat, alive in flats if flat is not None]
+        if len(known) == len(parts) and any(len(alive) for _, alive in known):
+            return self._joined(known, parts)
         rows: list[tuple[str, str | Filter]] = []
         for part in parts:
             alive = pa.array(part.alive())
@@ -234,6 +244,17 @@ class Index:
                 f"a subscription that was accepted no longer compiles: {errors[0].id!r}: {errors[0].error}"
             )
         return segment
+
+    def _joined(self, flats: Sequence[tuple[Flat, NDArray[np.int64]]], parts: Sequence[Sealed]) -> Segment:
+        """A segment of small ones."""
+        alive = [pa.array(rows) for _, rows in flats]
+        return segment_of(
+            joined(flats),
+            pa.concat_arrays([part.segment.ids.take(rows) for part, rows in zip(parts, alive, strict=True)]),
+            pa.concat_arrays([part.segment.texts.take(rows) for part, rows in zip(parts, alive, strict=True)]),
+            semantics=self._semantics, defaults=self._defaults, limits=self._limits, order=self._order,
+            statistics=self._statistics,
+        )  # fmt: skip
 
     def _put(self, parts: Sequence[Sealed], merged: Segment | None) -> None:
         """Put a merged segment in the place of its parts, with what was removed from them in the meantime."""
@@ -336,25 +357,34 @@ class Index:
             event = self._schema.decode(event)
         elif not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping of attributes, not {type(event).__name__}")
+        sealed, head = state.sealed, state.head
+        if head and (state.compiled.head is not None or state.compiled.is_worth_it(len(head))):
+            sealed, head = (*sealed, self._compiled_head(state)), {}
         found: list[str] = []
-        if state.sealed:
+        if sealed:
             # Plain events go as they are; dotted names may stand for nested records.
             values = row(event, state.names) if state.nested else event
-            for sealed in state.sealed:
-                ids = sealed.segment.id_list
-                found += [ids[ordinal] for ordinal in sealed.segment.match_event(values, sealed.deleted)]
-        for id, waiting in state.head.items():
+            for one in sealed:
+                ids = one.segment.id_list
+                found += [ids[ordinal] for ordinal in one.segment.match_event(values, one.deleted)]
+        for id, waiting in head.items():
             if matches(waiting.condition, event, semantics=self._semantics, defaults=self._defaults):
                 found.append(id)
         return found
+
+    def _compiled_head(self, state: State) -> Sealed:
+        """The head as a segment of its own, made once for each state that needs it."""
+        if state.compiled.head is None:
+            segment = self._segment(list(state.head.items()))
+            state.compiled.head = Sealed(segment, segment.none_deleted)
+        return state.compiled.head
 
     def match_batch(self, events: Batch, *, threads: int | None = None) -> Matches:
         """Match an Arrow table, a record batch or a list of mappings; `threads` is by default one a core."""
         state = self._state
         sealed = state.sealed
         if state.head:
-            segment = self._segment(list(state.head.items()))
-            sealed = (*sealed, Sealed(segment, segment.none_deleted))
+            sealed = (*sealed, self._compiled_head(state))
         if isinstance(events, Iterator):
             events = list(events)
         batch = columns(events, state.names, self._schema)
@@ -364,7 +394,7 @@ class Index:
         workers = workers_for(threads)
         for number, one in enumerate(sealed):
             parts += match_segment(number, one, batch, workers)
-        return Matches(batch.length, [one.segment.ids for one in sealed], parts)
+        return Matches(batch.length, [one.segment for one in sealed], parts)
 
     def _check_mandatory(self, events: Batch, schema: Schema) -> None:
         for number, missing in schema.missing_mandatory(events):

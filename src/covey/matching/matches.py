@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +25,18 @@ class Part:
     ordinals: NDArray[np.int32]
 
 
+class Named(Protocol):
+    """A segment as results see it: its ids, in Arrow and in Python."""
+
+    @property
+    def ids(self) -> pa.Array:
+        """By ordinal."""
+
+    @property
+    def id_list(self) -> list[str]:
+        """The same; a segment makes it once."""
+
+
 class Matches:
     """Which subscriptions each event of a batch meets. `len()` is the number of (event, subscription) pairs.
 
@@ -30,9 +44,10 @@ class Matches:
     codes, so asking for `pairs()` or `lists()` copies no strings.
     """
 
-    def __init__(self, events: int, ids: Sequence[pa.Array], parts: Sequence[Part]) -> None:
+    def __init__(self, events: int, segments: Sequence[Named], parts: Sequence[Part]) -> None:
         self.events = events
-        self._ids = ids
+        self._segments = segments
+        self._ids = [segment.ids for segment in segments]
         self._parts = parts
 
     def __len__(self) -> int:
@@ -65,8 +80,14 @@ class Matches:
         return pa.LargeListArray.from_arrays(pa.array(offsets), values)
 
     def to_pylist(self) -> list[list[str]]:
-        """As `lists()`, in Python."""
-        result: list[list[str]] = self.lists().to_pylist()
+        """As `lists()`, in Python: without Arrow, which makes an object for every value first."""
+        result: list[list[str]] = [[] for _ in range(self.events)]
+        for part in sorted(self._parts, key=lambda part: part.segment):
+            ids = self._segments[part.segment].id_list
+            found = [ids[ordinal] for ordinal in part.ordinals.tolist()]
+            for event, (first, last) in enumerate(pairwise(part.offsets.tolist()), part.first):
+                if first != last:
+                    result[event] += found[first:last]
         return result
 
     def _subscriptions(self) -> pa.DictionaryArray:

@@ -1,7 +1,7 @@
 """A segment: some subscriptions compiled once and never changed.
 
 Everything in it is a plain array, so it can be written to a file and mapped back. Building is one pass over all its
-subscriptions; merging segments is building a new one from their texts.
+subscriptions; merging segments is building a new one, of small ones from their flat forms, else from their texts.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from covey.filters.values import Scalar
 from covey.limits import DEFAULT_LIMITS, Limits
 from covey.matching.coding import CodeSpaces, code_spaces
 from covey.matching.encoding import PADDING, Encoded, Encoder, pattern_rows
+from covey.matching.joining import KEPT_FLAT
 from covey.matching.kernels import match_one, match_table
 from covey.matching.lowering import Flat, Lowering
 from covey.matching.result_kernels import by_event
@@ -43,6 +44,8 @@ class Segment:
     patterns: list[Predicate]
     tables: Tables
     defaults: Mapping[str, Scalar]
+    flat: Flat | None = None
+    """What it was compiled from, if it is small: merging it then reads no text."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -194,7 +197,7 @@ def segment_of(
         raise DiagramLimitError([int(row) for row in failed], limits.diagram_nodes)
     return Segment(
         ids, texts, flat.names, spaces, flat.patterns, tables,
-        dict(defaults or {}) if semantics == "default" else {},
+        dict(defaults or {}) if semantics == "default" else {}, flat if flat.count < KEPT_FLAT else None,
     )  # fmt: skip
 
 

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from covey.filters import Filter
 from covey.matching.segment import Segment
 
+_INTERPRETED = 500
+"""Interpretations that cost about as much as compiling a head."""
+
 
 @dataclass(frozen=True)
 class Sealed:
@@ -55,12 +58,27 @@ class Waiting:
     condition: Filter
 
 
+@dataclass
+class CompiledHead:
+    """The head of one state as a segment, once so many were interpreted for single events that compiling it would have
+    cost no more. Threads that race here only do some of that twice."""
+
+    head: Sealed | None = None
+    interpreted: int = 0
+
+    def is_worth_it(self, waiting: int) -> bool:
+        """Count one more event that the head is interpreted for; whether to compile it instead."""
+        self.interpreted += waiting
+        return self.interpreted > _INTERPRETED
+
+
 @dataclass(frozen=True)
 class State:
     """Everything that an answer depends on."""
 
     sealed: tuple[Sealed, ...] = ()
     head: Mapping[str, Waiting] = field(default_factory=dict)
+    compiled: CompiledHead = field(default_factory=CompiledHead, init=False, compare=False, repr=False)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

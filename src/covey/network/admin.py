@@ -27,8 +27,8 @@ from covey.network.frames import wrong_shape
 from covey.network.identity import Identity
 from covey.network.links import Links
 from covey.network.metrics import Metrics
+from covey.network.passages import passage
 from covey.routing.inspection import status
-from covey.routing.links import Link
 
 MOST_SHOWN: Final = 1_000
 """Filters of one table that are shown."""
@@ -71,12 +71,12 @@ class Admin:
 
     async def metrics(self, request: web.Request) -> web.Response:
         """Figures for Prometheus."""
-        self._check(request)
+        self._identity.check_admin(request)
         return web.Response(body=self._metrics.text(), headers={"Content-Type": self._metrics.content_type})
 
     async def status(self, request: web.Request) -> web.Response:
         """The broker in figures."""
-        self._check(request)
+        self._identity.check_admin(request)
         found = status(self._engine.broker)
         inputs, records = self._engine.waiting
         links = [
@@ -117,7 +117,7 @@ class Admin:
 
     async def tables(self, request: web.Request) -> web.Response:
         """What each neighbour has told, and has been told."""
-        self._check(request)
+        self._identity.check_admin(request)
         found = status(self._engine.broker)
         return _json(
             {
@@ -146,7 +146,7 @@ class Admin:
 
     async def trace(self, request: web.Request) -> web.Response:
         """Where an event would go from here; `from=PEER` for one that comes from a neighbour."""
-        self._check(request)
+        self._identity.check_admin(request)
         try:
             event = msgspec.json.decode(await request.read(), type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
@@ -154,43 +154,23 @@ class Admin:
         wrong = wrong_shape(event, self._engine.limits)
         if wrong is not None:
             raise FrameError(wrong)
-        broker = self._engine.broker
-        matched = broker.table.match(event)
-        entries = {hop: {key: str(broker.table.entries(hop)[key]) for key in keys} for hop, keys in matched.items()}
-        clients = [
-            {"client": hop[2:], "subscriptions": found} for hop, found in sorted(entries.items()) if hop[0] == "c"
-        ]
-        source = request.query.get("from")
-        links = [
-            {"peer": link.peer, "url": self._config.peers.get(link.peer, ""), **self._decision(link, source, entries)}
-            for link in broker.links.values()
-        ]
-        return _json({"broker": self._config.broker.broker, "clients": clients, "links": links})
-
-    def _decision(self, link: Link, source: str | None, entries: Mapping[str, Any]) -> dict[str, Any]:
-        """Whether an event goes over a link, by the broker's rule 1."""
-        found = entries.get(link.hop, {})
-        if link.peer == source:
-            goes, why = False, "the event came from there"
-        elif not link.in_tree:
-            goes, why = False, "the link isn't in the spanning tree"
-        elif self._config.broker.strategy == "flooding":
-            goes, why = True, "flooding sends everything everywhere"
-        elif not link.filtered:
-            goes, why = link.up, "its tables aren't known yet, so it gets everything" if link.up else "it isn't there"
-        elif found:
-            goes, why = True, "entries match"
-        elif not link.traffic.filtering:
-            goes, why = True, "filtering is off, since most events match there"
-        else:
-            goes, why = False, "none of its entries matches"
-        if goes and not link.up:
-            why += "; it isn't there, so durable events wait for it"
-        return {"goes": goes, "why": why, "entries": found}
-
-    def _check(self, request: web.Request) -> None:
-        if not self._identity.client(request).admin:
-            raise web.HTTPForbidden(text="this needs a principal with admin = true")
+        found = passage(self._engine.broker, event, request.query.get("from"), MOST_SHOWN)
+        return _json(
+            {
+                "broker": self._config.broker.broker,
+                "clients": [{"client": hop.client, "subscriptions": hop.subscriptions} for hop in found.clients],
+                "links": [
+                    {
+                        "peer": hop.peer,
+                        "url": self._config.peers.get(hop.peer, ""),
+                        "goes": hop.goes,
+                        "why": hop.why,
+                        "entries": hop.entries,
+                    }
+                    for hop in found.links
+                ],
+            }
+        )
 
 
 def _claims(claims: Mapping[str, Any]) -> list[dict[str, Any]]:

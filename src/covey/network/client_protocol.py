@@ -39,6 +39,8 @@ from covey.routing.messages import (
 
 PUBLISH_EVENTS: Final = 1_000
 """Events in one message; more are sent as several."""
+FRAME_MESSAGES: Final = 1_000
+"""Messages in one frame; the broker's limit `messages` is above it."""
 GRANT_PART: Final = 0.25
 """Credit is granted back when this part of it has been used up: a message each would cost as much as the delivery."""
 
@@ -265,19 +267,21 @@ class ClientProtocol:
             self._say(Acknowledge(self._window.acknowledged))
         return False
 
-    def taken(self, epoch: int) -> None:
-        """A delivery of some session left the client's own queues."""
+    def taken(self, epoch: int, deliveries: int = 1) -> None:
+        """Deliveries of some session left the client's own queues."""
         if epoch == self.epoch and self.broker:
-            self._used += 1
+            self._used += deliveries
             if self._used >= self._grant_at:
                 self._say(Credit(self._used))
                 self._used = 0
 
-    def finish(self, number: int) -> None:
-        """A delivery needn't come again."""
-        news = self._window.finish(number) if number else None
-        if news is not None:
-            self._say(Acknowledge(news))
+    def finish(self, *numbers: int) -> None:
+        """Numbered deliveries needn't come again."""
+        before = self._window.acknowledged
+        for number in numbers:
+            self._window.finish(number)
+        if self._window.acknowledged > before:
+            self._say(Acknowledge(self._window.acknowledged))
 
     def expired(self, id: str) -> None:
         """A lease ended."""
@@ -296,7 +300,7 @@ def pack(messages: list[msgspec.Raw], most_bytes: int) -> list[bytes]:
     size = 8
     for message in messages:
         length = len(memoryview(message))
-        if group and size + length > most_bytes:
+        if group and (size + length > most_bytes or len(group) == FRAME_MESSAGES):
             frames.append(_encode(group))
             group, size = [], 8
         group.append(message)

@@ -1,8 +1,9 @@
 """The engine: drives one broker by what sockets, the clock and the disk report.
 
 Inputs wait in one queue. A *turn* hands as many of them to the broker as fit into a few milliseconds, one when one is
-there, hundreds under load; their rows are submitted to the journal together, and their messages wait until the journal
-says that these rows are committed. Messages keep their order, so nothing that a client or a neighbour hears can be
+there, hundreds under load; publications that follow each other are one input, whoever they come from, so that they are
+matched together. A turn's rows are submitted to the journal together, and its messages wait until the journal says that
+these rows are committed. Messages keep their order, so nothing that a client or a neighbour hears can be
 undone by a crash. Turns go on while commits are under way; a turn without rows is shipped with the commit before it.
 
 Nothing here grows without bound: above `waiting_inputs` or `waiting_records`, readers wait in `room`, and TCP makes the
@@ -40,6 +41,7 @@ from covey.routing.messages import (
     FromClient,
     FromPeer,
     Input,
+    OperatorMessage,
     PeerDown,
     PeerMessage,
     PeerUp,
@@ -52,12 +54,17 @@ from covey.routing.messages import (
 
 TURN_SECONDS: Final = 0.005
 """How long a turn goes on taking inputs: sockets are read between turns."""
+TOGETHER: Final = 2_000
+"""Events from which on publications aren't put together any further: a turn would take too long."""
 SHORTEST_WAIT: Final = 0.01
 """Seconds between two ticks at least."""
 
+_CARRIERS: Final = (ToClient, ToPeer)
+
 log = logging.getLogger("covey.network")
 
-Mail: TypeAlias = list[tuple[Session, Any]]
+Mail: TypeAlias = dict[Session, list[Any]]
+"""Messages by session, in order."""
 
 
 @dataclass(slots=True)
@@ -101,7 +108,7 @@ class Engine:
         self._thread = threading.get_ident()
         self._inputs: deque[tuple[Session | None, Input]] = deque()
         self._records: list[Record] = []
-        self._mail: Mail = []
+        self._mail: Mail = {}
         self._in_flight: deque[tuple[int, Mail]] = deque()
         self._records_waiting = 0
         self._sessions: dict[int, Session] = {}
@@ -141,7 +148,7 @@ class Engine:
         """A client's last session, if it isn't over."""
         return self._latest.get(name)
 
-    def say(self, session: Session, message: ClientMessage) -> None:
+    def say(self, session: Session, message: ClientMessage | OperatorMessage) -> None:
         """A client's message."""
         if isinstance(message, Publish):
             self.counts.published += len(message.events)
@@ -158,7 +165,7 @@ class Engine:
         down = PeerDown if session.is_peer else ClientDown
         self._put(session, down(session.name, session.number))
 
-    async def ask(self, session: Session, request: Callable[[int], ClientMessage]) -> None:
+    async def ask(self, session: Session, request: Callable[[int], ClientMessage | OperatorMessage]) -> None:
         """Make a request in a client's name; returns when it is confirmed, raises RefusedError."""
         number = next(self._requests)
         session.requests[number] = answered = self._loop.create_future()
@@ -235,9 +242,28 @@ class Engine:
             if session is not None and not self._admits(session, input):
                 continue
             self.counts.inputs += 1
-            self._collect(self.broker.handle(input, self.clock()))
+            if isinstance(input, FromClient) and isinstance(input.message, Publish):
+                self._collect(self.broker.publish(self._publications(input), self.clock()))
+            else:
+                self._collect(self.broker.handle(input, self.clock()))
             if time.perf_counter() > end:
                 return
+
+    def _publications(self, first: FromClient) -> list[FromClient]:
+        """A publication and those that follow it directly."""
+        run = [first]
+        assert isinstance(first.message, Publish)
+        events = len(first.message.events)
+        while self._inputs and events < TOGETHER:
+            session, input = self._inputs[0]
+            if not isinstance(input, FromClient) or not isinstance(input.message, Publish):
+                break
+            self._inputs.popleft()
+            if session is None or self._admits(session, input):
+                self.counts.inputs += 1
+                run.append(input)
+                events += len(input.message.events)
+        return run
 
     def _admits(self, session: Session, input: Input) -> bool:
         """Note that a session opens or ends; False where the broker needn't hear of an input."""
@@ -246,7 +272,9 @@ class Engine:
             before = self._present.get(key)
             if before is not None:
                 self._shut(before)
-                self._mail.append((before, Closing(f"another session of {session.name!r} was opened", TAKEN)))
+                self._mail.setdefault(before, []).append(
+                    Closing(f"another session of {session.name!r} was opened", TAKEN)
+                )
             session.open = True
             self._present[key] = self._sessions[session.number] = session
             return True
@@ -269,27 +297,35 @@ class Engine:
     def _collect(self, outputs: Outputs) -> None:
         if outputs.records:
             self._records += outputs.records
+        number, messages = -1, None
         for output in outputs.sends:
-            session = self._sessions.get(output.session)
-            if session is None:
+            if output.session != number:
+                # Outputs come in runs for one session.
+                number = output.session
+                session = self._sessions.get(number)
+                messages = None if session is None else self._mail.setdefault(session, [])
+            if messages is None:
                 continue
-            if isinstance(output, ToClient | ToPeer):
-                self._mail.append((session, output.message))
+            if isinstance(output, _CARRIERS):
+                messages.append(output.message)
             else:
-                self._shut(session)
-                self._mail.append((session, Closing(output.reason)))
+                self._shut(self._sessions[number])
+                messages.append(Closing(output.reason))
+                messages = None
 
     def _ship(self) -> None:
         """Let the messages of this turn go once its rows are committed."""
         records, mail = self._records, self._mail
-        self._records, self._mail = [], []
+        self._records, self._mail = [], {}
         if records:
             self._in_flight.append((len(records), mail))
             self._records_waiting += len(records)
             self._idle.clear()
             self._journal.submit(records, self._reported)
         elif self._in_flight:
-            self._in_flight[-1][1].extend(mail)
+            before = self._in_flight[-1][1]
+            for session, messages in mail.items():
+                before.setdefault(session, []).extend(messages)
         else:
             self._deliver(mail)
 
@@ -313,11 +349,8 @@ class Engine:
         self._set_room()
 
     def _deliver(self, mail: Mail) -> None:
-        by_session: dict[Session, list[Any]] = {}
-        for session, message in mail:
-            by_session.setdefault(session, []).append(message)
-        self.counts.sent += len(mail)
-        for session, messages in by_session.items():
+        for session, messages in mail.items():
+            self.counts.sent += len(messages)
             session.take(messages)
 
     def _set_room(self) -> None:

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from covey.network.errors import FrameError
 from covey.network.limits import NetworkLimits
+from covey.network.survey_messages import Ask, Told
 from covey.routing.messages import (
     Advertise,
     ClientAnswer,
@@ -29,6 +30,7 @@ from covey.routing.messages import (
     Stream,
     Subscribe,
 )
+from covey.routing.plain_events import is_plain
 
 FRAME_MESSAGES: Final = 512
 """Messages that are put into one frame: enough that a frame costs little a message."""
@@ -46,6 +48,8 @@ TRY_LATER: Final = 1013
 TAKEN: Final = 4409
 """Another session has this client's name."""
 
+PeerFrame: TypeAlias = PeerMessage | Ask | Told
+"""What travels over a link: the broker's messages, and surveys."""
 Message = TypeVar("Message")
 Read = TypeVar("Read", covariant=True)
 
@@ -62,12 +66,12 @@ _pack = msgspec.msgpack.Encoder().encode
 _write = msgspec.json.Encoder().encode
 ANSWERS_PACKED: Final[Codec[ClientAnswer]] = Codec(True, _pack)
 ANSWERS_WRITTEN: Final[Codec[ClientAnswer]] = Codec(False, _write)
-PEER_FRAMES: Final[Codec[PeerMessage]] = Codec(True, _pack)
+PEER_FRAMES: Final[Codec[PeerFrame]] = Codec(True, _pack)
 
 _unpack_client = msgspec.msgpack.Decoder(list[ClientMessage])
 _read_client = msgspec.json.Decoder(list[ClientMessage])
 _unpack_answers = msgspec.msgpack.Decoder(list[ClientAnswer])
-_unpack_peer = msgspec.msgpack.Decoder(list[PeerMessage])
+_unpack_peer = msgspec.msgpack.Decoder(list[PeerFrame])
 
 
 def decode_client(data: bytes | str, limits: NetworkLimits) -> list[ClientMessage]:
@@ -81,6 +85,8 @@ def decode_client(data: bytes | str, limits: NetworkLimits) -> list[ClientMessag
     for message in messages:
         if isinstance(message, Publish):
             for at, publication in enumerate(message.events, 1):
+                if is_plain(publication.attributes):
+                    continue
                 wrong = wrong_shape(publication.attributes, limits)
                 if wrong is not None:
                     raise FrameError(f"event {at}: {wrong}", POLICY)
@@ -94,7 +100,7 @@ def decode_answers(data: bytes) -> list[ClientAnswer]:
     return _decoded(_unpack_answers, data)
 
 
-def decode_peer(data: bytes) -> list[PeerMessage]:
+def decode_peer(data: bytes) -> list[PeerFrame]:
     """The messages of a neighbour's frame."""
     return _decoded(_unpack_peer, data)
 

@@ -45,6 +45,11 @@ class Identity:
                 return alive(self._config.security.certified[name], self._clock())
         raise IdentityError("a token (Authorization: Bearer ...) or a known certificate is needed")
 
+    def check_admin(self, request: web.Request) -> None:
+        """Raises IdentityError, or HTTPForbidden, unless an operator makes a request."""
+        if not self.client(request).admin:
+            raise web.HTTPForbidden(text="this needs a principal with admin = true")
+
     def check_peer(self, request: web.Request, peer: str) -> None:
         """Raises IdentityError unless a neighbour is who it says."""
         if peer not in self._config.peers:

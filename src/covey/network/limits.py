@@ -22,6 +22,9 @@ class NetworkLimits:
     decompressed_bytes: int = 4 << 20
     """The body of a request after decompression: a few bytes can stand for gigabytes."""
 
+    load_bytes: int = 512 << 20
+    """The body of a request that loads subscriptions."""
+
     nesting: int = 16
     """Levels of records and lists in an event: whoever walks it does so by recursion."""
 

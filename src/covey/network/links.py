@@ -16,7 +16,7 @@ import logging
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import aiohttp
 from aiohttp import WSMsgType, web
@@ -25,11 +25,13 @@ from covey.network.backoff import Backoff
 from covey.network.configuration import ServerConfig
 from covey.network.engine import Engine
 from covey.network.errors import FrameError, IdentityError
-from covey.network.frames import BAD_DATA, PEER_FRAMES, TAKEN, decode_peer
+from covey.network.frames import BAD_DATA, PEER_FRAMES, TAKEN, PeerFrame, decode_peer
 from covey.network.identity import Identity
 from covey.network.sockets import CLOSING_SECONDS, FrameSender, Socket
+from covey.network.survey_messages import Ask, Told
+from covey.network.surveys import Counted, Surveys
 from covey.network.tls import link_context, names_in
-from covey.routing.messages import PeerMessage
+from covey.routing.messages import Events, Stream
 
 TELL_AFTER: Final = 3
 """Failures in a row before the log hears of them."""
@@ -42,10 +44,27 @@ log = logging.getLogger("covey.network")
 class Live:
     """The connection that a link has."""
 
-    sender: FrameSender[PeerMessage]
+    sender: FrameSender[PeerFrame]
     dialled: bool
     """Whether this end opened it."""
     over: asyncio.Event
+
+
+@dataclass(frozen=True, slots=True)
+class CountingOutlet:
+    """Where the broker's messages for a neighbour go; counts the events in them."""
+
+    sender: FrameSender[PeerFrame]
+    counted: Counted
+
+    def send(self, messages: list[Any]) -> None:
+        """Send messages, in order."""
+        self.counted.sent += sum(map(_events_in, messages))
+        self.sender.send(messages)
+
+    def close(self, reason: str, code: int) -> None:
+        """Send what waits, then close with a reason."""
+        self.sender.close(reason, code)
 
 
 class Links:
@@ -57,6 +76,7 @@ class Links:
         self._engine = engine
         self._identity = identity
         self._live: dict[str, Live] = {}
+        self.surveys = Surveys(engine, lambda: tuple(self._live), self._send)
         self._tasks: list[asyncio.Task[None]] = []
         self._tls: ssl.SSLContext | None = None
 
@@ -80,6 +100,11 @@ class Links:
     def open(self) -> frozenset[str]:
         """Neighbours that are connected."""
         return frozenset(self._live)
+
+    def _send(self, peer: str, message: Ask | Told) -> None:
+        live = self._live.get(peer)
+        if live is not None:
+            live.sender.send([message])
 
     # Links that come in
 
@@ -165,7 +190,7 @@ class Links:
 
     # Both
 
-    def _sender(self, socket: Socket, cut: Callable[[], None]) -> FrameSender[PeerMessage]:
+    def _sender(self, socket: Socket, cut: Callable[[], None]) -> FrameSender[PeerFrame]:
         limits = self._engine.limits
         return FrameSender(
             socket,
@@ -175,7 +200,7 @@ class Links:
             most_bytes=limits.peer_message_bytes,
         )
 
-    async def _talk(self, socket: Socket, sender: FrameSender[PeerMessage], peer: str, *, dialled: bool) -> None:
+    async def _talk(self, socket: Socket, sender: FrameSender[PeerFrame], peer: str, *, dialled: bool) -> None:
         before = self._live.get(peer)
         if before is not None:
             if dialled and not before.dialled and peer < self._own:
@@ -184,7 +209,8 @@ class Links:
             before.sender.close("another link was opened", TAKEN)
         live = self._live[peer] = Live(sender, dialled, asyncio.Event())
         sending = asyncio.create_task(sender.run())
-        session = self._engine.open_peer(peer, sender)
+        counted = self.surveys.traffic.setdefault(peer, Counted())
+        session = self._engine.open_peer(peer, CountingOutlet(sender, counted))
         log.info("link with %s is open", peer)
         try:
             async for frame in socket:
@@ -193,7 +219,11 @@ class Links:
                 if frame.type is not WSMsgType.BINARY:
                     raise FrameError("links have binary frames only", BAD_DATA)
                 for message in decode_peer(frame.data):
-                    self._engine.hear(session, message)
+                    if isinstance(message, Ask | Told):
+                        self.surveys.hear(peer, message)
+                    else:
+                        counted.received += _events_in(message)
+                        self._engine.hear(session, message)
                 await self._engine.room()
         except FrameError as error:
             self._engine.counts.bad_frames += 1
@@ -210,3 +240,9 @@ class Links:
                     await asyncio.wait([sending], timeout=CLOSING_SECONDS)
             sending.cancel()
             log.info("link with %s is closed%s", peer, f": {sender.reason}" if sender.reason else "")
+
+
+def _events_in(message: Any) -> int:
+    if isinstance(message, Events):
+        return len(message.envelopes)
+    return len(message.items) if isinstance(message, Stream) else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Final, Self
 
@@ -14,6 +14,7 @@ from aiohttp import web
 from covey.network.admin import Admin
 from covey.network.client_sockets import ClientSockets, Connections, TooManyError
 from covey.network.configuration import ServerConfig
+from covey.network.doors import Door, Inside
 from covey.network.engine import Clock, Engine
 from covey.network.errors import ConnectionLostError, FrameError, IdentityError, NetworkError, OriginError, RefusedError
 from covey.network.event_streams import EventStreams
@@ -21,6 +22,7 @@ from covey.network.frames import TOO_LARGE
 from covey.network.http_api import HttpApi
 from covey.network.identity import Identity
 from covey.network.links import Links
+from covey.network.loading import Loads
 from covey.network.storage import Journal, MemoryJournal, SqliteJournal
 from covey.network.tls import server_context
 
@@ -36,8 +38,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Server:
     """One broker on a port. Use it as an asynchronous context manager, or `start` and `stop` it."""
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: ServerConfig, doors: Iterable[Door] = ()) -> None:
         self.config = config
+        self._doors = tuple(doors)
         self._runner: web.AppRunner | None = None
         self._engine: Engine | None = None
         self._links: Links | None = None
@@ -94,7 +97,7 @@ class Server:
             raise
         self._port = self._runner.addresses[0][1]
         self._links.start()
-        log.info("broker %s listens on %s", config.broker.broker, self.url)
+        log.debug("broker %s listens on %s", config.broker.broker, self.url)
 
     async def stop(self) -> None:
         """Close everything; what was confirmed is on the disk."""
@@ -129,8 +132,12 @@ class Server:
                 return await handler(request)
             except NetworkError as error:
                 return _refusal(error)
+            except ConnectionError:
+                # Whoever asked is gone, so nobody reads the answer; that is no defect to log.
+                return web.Response(status=503)
 
         connections = Connections(engine)
+        inside = Inside(self.config, engine, identity, links.surveys)
         application = web.Application(middlewares=[guard], client_max_size=engine.limits.message_bytes)
         application.add_routes(
             [
@@ -139,6 +146,8 @@ class Server:
                 *EventStreams(engine, identity, connections).routes(),
                 *HttpApi(engine, identity).routes(),
                 *Admin(self.config, engine, identity, links).routes(),
+                *Loads(engine, identity).routes(),
+                *(route for door in self._doors for route in door(inside)),
             ]
         )
         return application
@@ -162,9 +171,11 @@ def _refusal(error: NetworkError) -> web.Response:
     return web.json_response({"error": str(error)}, status=status, headers=headers)
 
 
-async def run(config: ServerConfig, ready: Callable[[Server], None], stop: asyncio.Event) -> None:
+async def run(
+    config: ServerConfig, ready: Callable[[Server], None], stop: asyncio.Event, doors: Iterable[Door] = ()
+) -> None:
     """Run a broker until `stop` is set or it fails; `ready` is called when it listens."""
-    async with Server(config) as server:
+    async with Server(config, doors) as server:
         ready(server)
         stopping = asyncio.create_task(stop.wait())
         serving = asyncio.create_task(server.serve())

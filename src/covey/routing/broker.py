@@ -11,6 +11,7 @@ The parts
     tables      which hops an event goes to                                 `tables.py`
     topology    the spanning tree                                           `topology.py`
     settling    when a change is known wherever it matters                  `settling.py`
+    loads       subscriptions and profiles that operators bring in bulk     `loading.py`, `standing.py`
     events      what is kept of them                                        `kept_events.py`
 
 The rules
@@ -52,14 +53,16 @@ for it, so a second copy is never news.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from covey.filters.algebra import Filter
 from covey.routing.clients import ClaimRow, ClientRow, QueueRow
 from covey.routing.config import BrokerConfig
 from covey.routing.journal import Outputs, Put, read
 from covey.routing.kept_events import WindowRow
 from covey.routing.links import Link, LinkRow
+from covey.routing.loading import Loading
 from covey.routing.messages import (
     ADVERTISEMENTS,
     SUBSCRIPTIONS,
@@ -77,11 +80,10 @@ from covey.routing.messages import (
     RemovePeer,
     Tick,
 )
-from covey.routing.requests import Requests
 from covey.routing.streams import OutboxRow
 
 
-class Broker(Requests):
+class Broker(Loading):
     """One broker. Use `restore` to make one."""
 
     def __init__(self, config: BrokerConfig) -> None:
@@ -113,6 +115,13 @@ class Broker(Requests):
         self._handlers[type(input)](input)
         return self._finish()
 
+    def publish(self, inputs: Sequence[FromClient], now: float) -> Outputs:
+        """Take publications of any clients in order, as `handle` would one by one, in one turn and matched together."""
+        self._turn.begin(now)
+        self._expire()
+        self._from_publishers(inputs)
+        return self._finish()
+
     @property
     def wake_at(self) -> float:
         """When the next `Tick` is due (infinity for never); earlier and later ones do no harm."""
@@ -142,6 +151,7 @@ class Broker(Requests):
             self._flush_stream(link)
         for client in self.clients.pump():
             self._end_session(client)
+        self.clients.write()
         self.events.write()
         for link in self.links.values():
             link.write()
@@ -183,6 +193,7 @@ class Broker(Requests):
         else:
             # A broker that has lost its disk must not use the numbers of its former life again.
             self._next_number = self._reserved = max(1, int(self._turn.now * 1_000_000))
+        self._restore_profile(spaces)
         added, removed = read(own["peers"], tuple[list[str], list[str]]) if "peers" in own else ([], [])
         for peer in sorted({*self.config.peers, *added} - {*removed}):
             self.links[peer] = Link(peer, self.config, self._known, self._turn)
@@ -233,9 +244,14 @@ class Broker(Requests):
     def _restore_clients(self, spaces: dict[str, dict[str, bytes]]) -> None:
         for id, value in spaces.get("client", {}).items():
             self.clients.restore_client(id, read(value, ClientRow))
+        self._restore_loads(spaces)
+        wanted: dict[str, dict[str, Filter]] = {}
         for table, space in enumerate(("subscription", "advertisement")):
             for value in spaces.get(space, {}).values():
                 client, claim = self.clients.restore_claim(table, read(value, ClaimRow))
                 if table == SUBSCRIPTIONS:
-                    self.table.add(client.hop, claim.id, claim.condition)
+                    wanted.setdefault(client.hop, {})[claim.id] = claim.condition
+                    self.standing.join(client.id, claim)
+        for hop, entries in wanted.items():
+            self.table.change_many(hop, entries, ())
         self.clients.restore_queue([read(value, QueueRow) for value in spaces.get("queue", {}).values()])

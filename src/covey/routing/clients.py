@@ -54,6 +54,8 @@ class ClaimRow(msgspec.Struct, frozen=True, array_like=True):
     filter: str
     lease: float | None
     expires_at: float | None
+    load: str = ""
+    under: str = ""
 
 
 class ClientRow(msgspec.Struct, frozen=True, array_like=True):
@@ -82,6 +84,10 @@ class Claim:
     durable: bool
     lease: float | None = None
     expires_at: float | None = None
+    load: str = ""
+    """The load that brought it; empty where the client made it itself."""
+    under: str = ""
+    """The load's entry that neighbours hear in its place; empty for none."""
 
 
 @dataclass(slots=True)
@@ -102,10 +108,13 @@ class Client:
     narrowed: int = 1
     """Deliveries below this number were queued before some subscription ended or changed."""
     published: int = 0
-    buffer: deque[tuple[list[str], Envelope]] = field(default_factory=deque)
+    buffer: deque[tuple[int, list[str], Envelope]] = field(default_factory=deque)
+    """What only subscriptions without durability asked for, each with the number of the last delivery before it."""
     credit: int = 0
     gap: int = 0
     dropped: int = 0
+    delivered: int = 0
+    """Deliveries sent since the broker was started."""
 
     @property
     def hop(self) -> str:
@@ -130,7 +139,10 @@ class Clients:
         self._turn = turn
         self._clients: dict[str, Client] = {}
         self._pumped: dict[str, Client] = {}
+        self._unwritten: dict[str, Client] = {}
         self._ends: list[tuple[float, str, int, str]] = []
+        self.delivered = 0
+        """Deliveries sent to all clients since the broker was started."""
 
     def __len__(self) -> int:
         return len(self._clients)
@@ -251,12 +263,26 @@ class Clients:
             self._narrow(client)
         return claim
 
+    def change_many(self, client: Client, ended: list[str], made: list[Claim]) -> None:
+        """End and make durable subscriptions, as one change."""
+        claims = client.claims[SUBSCRIPTIONS]
+        self._clients.setdefault(client.id, client)
+        narrowed = bool(ended) or any(claim.id in claims for claim in made)
+        for id in ended:
+            del claims[id]
+            self._turn.out.drop(SPACES[SUBSCRIPTIONS], row_key(client.id, id))
+        for claim in made:
+            claims[claim.id] = claim
+            self._write_claim(client, SUBSCRIPTIONS, claim)
+        if narrowed:
+            self._narrow(client)
+
     def _narrow(self, client: Client) -> None:
         """A subscription ended or changed: what waits is looked at again before it is sent."""
         client.narrowed = client.next_number
         client.buffer = deque(
-            (wanted, envelope)
-            for subscriptions, envelope in client.buffer
+            (after, wanted, envelope)
+            for after, subscriptions, envelope in client.buffer
             if (wanted := self._still_wanted(client, subscriptions, envelope))
         )
 
@@ -308,7 +334,9 @@ class Clients:
         return None if lease is None else self._turn.now + lease
 
     def _write_claim(self, client: Client, table: int, claim: Claim) -> None:
-        row = ClaimRow(client.id, claim.id, claim.text, claim.lease, claim.expires_at)
+        row = ClaimRow(
+            client.id, claim.id, claim.text, claim.lease, claim.expires_at, claim.load, claim.under
+        )  # fmt: skip
         self._turn.out.put(SPACES[table], row_key(client.id, claim.id), row)
 
     # Deliveries
@@ -317,10 +345,12 @@ class Clients:
         """An event for a client."""
         self._pumped[client.id] = client
         claims = client.claims[SUBSCRIPTIONS]
-        if any(claims[id].durable for id in subscriptions):
-            self._enqueue(client, subscriptions, envelope)
-        elif client.up:
-            client.buffer.append((subscriptions, envelope))
+        for id in subscriptions:
+            if claims[id].durable:
+                self._enqueue(client, subscriptions, envelope)
+                return
+        if client.up:
+            client.buffer.append((client.next_number - 1, subscriptions, envelope))
             if len(client.buffer) > self._config.limits.buffer + max(0, client.credit):
                 client.buffer.popleft()
                 self._count_gap(client)
@@ -333,7 +363,7 @@ class Clients:
             client.unsent.append(row)
         self._events.refer(envelope)
         self._turn.out.put("queue", queue_key(row), row)
-        self.write_client(client)
+        self._unwritten[client.id] = client
         if len(client.queue) > self._config.limits.queue:
             self._count_gap(client)
             self._unqueue(client)
@@ -362,11 +392,7 @@ class Clients:
     def published(self, client: Client, number: int) -> None:
         """A durable publication is committed with this turn."""
         client.published = number
-        self.write_client(client)
-
-    def write_client(self, client: Client) -> None:
-        """Journal what is kept of a client."""
-        self._turn.out.put("client", client.id, ClientRow(client.next_number, client.published))
+        self._unwritten[client.id] = client
 
     def pump(self) -> list[Client]:
         """Send what may be sent; gives the clients that were too slow for too long."""
@@ -383,38 +409,53 @@ class Clients:
                 )
                 closed.append(client)
                 continue
-            self._pump_queue(client)
-            self._pump_buffer(client)
+            self._pump_one(client)
         self._pumped.clear()
         return closed
 
-    def _pump_queue(self, client: Client) -> None:
-        while client.unsent and client.credit > 0:
-            row = client.unsent.popleft()
+    def write(self) -> None:
+        """Journal what has changed of clients, at the end of a turn."""
+        for client in self._unwritten.values():
+            self._turn.out.put("client", client.id, ClientRow(client.next_number, client.published))
+        self._unwritten.clear()
+
+    def _pump_one(self, client: Client) -> None:
+        """Send to one client what its credit allows, in the order in which it came."""
+        unsent, buffer, credit = client.unsent, client.buffer, client.credit
+        deliveries: list[tuple[int, list[str], Envelope]] = []
+        while len(deliveries) < credit and (unsent or buffer):
+            if buffer and (not unsent or unsent[0].number > buffer[0][0]):
+                _, wanted, envelope = buffer.popleft()
+                deliveries.append((0, wanted, envelope))
+                continue
+            row = unsent.popleft()
             client.sent = row.number
             envelope = self._events[row.event]
             wanted = row.subscriptions
             if row.number < client.narrowed:
                 wanted = self._still_wanted(client, wanted, envelope)
             if wanted:
-                self._send_event(client, row.number, wanted, envelope)
+                deliveries.append((row.number, wanted, envelope))
             elif client.queue[0] is row:
                 self._unqueue(client)
+        self._send_events(client, deliveries)
 
-    def _pump_buffer(self, client: Client) -> None:
-        while client.buffer and client.credit > 0:
-            self._send_event(client, 0, *client.buffer.popleft())
-
-    def _send_event(self, client: Client, number: int, subscriptions: list[str], envelope: Envelope) -> None:
-        client.credit -= 1
-        self.send(
-            client,
-            Deliver(
-                number, subscriptions, envelope.attributes, envelope.publisher, envelope.publisher_number,
-                envelope.durable, envelope.key,
-                envelope.recalled,
-            ),
-        )  # fmt: skip
+    def _send_events(self, client: Client, deliveries: list[tuple[int, list[str], Envelope]]) -> None:
+        client.credit -= len(deliveries)
+        client.delivered += len(deliveries)
+        self.delivered += len(deliveries)
+        name, session, send = client.id, client.connection, self._turn.out.sends.append
+        for number, wanted, one in deliveries:
+            send(
+                ToClient(
+                    name,
+                    Deliver(
+                        number, wanted, one.attributes, one.publisher, one.publisher_number, one.durable, one.key,
+                        one.recalled,
+                    ),
+                    session,
+                )
+            )  # fmt: skip
 
     # Restoring
 
@@ -426,7 +467,8 @@ class Clients:
     def restore_claim(self, table: int, row: ClaimRow) -> tuple[Client, Claim]:
         """Take a claim back from its row."""
         client = self._clients.setdefault(row.client, Client(row.client))
-        claim = Claim(row.id, row.filter, self._known.parse(row.filter), True, row.lease, row.expires_at)
+        condition = self._known.parse(row.filter)
+        claim = Claim(row.id, row.filter, condition, True, row.lease, row.expires_at, row.load, row.under)
         client.claims[table][row.id] = claim
         if claim.expires_at is not None:
             heappush(self._ends, (claim.expires_at, client.id, table, claim.id))

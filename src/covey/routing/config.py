@@ -85,6 +85,15 @@ class BrokerLimits:
     publications: int = 10_000
     """Events in one Publish."""
 
+    loads: int = 100
+    """Named loads of subscriptions."""
+
+    loaded_subscriptions: int = 1_000_000
+    """Subscriptions of one load."""
+
+    profile_bytes: int = 64 << 20
+    """A profile that is loaded."""
+
     delta_bytes: int = 1 << 20
     """Filters and keys in one message to a neighbour, in characters; a larger change of its table comes in parts."""
 

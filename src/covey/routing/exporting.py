@@ -43,10 +43,7 @@ class Exporting(Forwarding):
     def _use(self, link: Link, table: int, added: dict[str, Filter], removed: Iterable[str]) -> None:
         """Entries of a tree neighbour count from now on, or no longer."""
         if table == SUBSCRIPTIONS:
-            for key in removed:
-                self._matcher.remove(link.hop, key)
-            for key, condition in added.items():
-                self._matcher.add(link.hop, key, condition)
+            self._matcher.change_many(link.hop, added, removed)
         else:
             held = link.inward[ADVERTISEMENTS].holding.entries if link.in_tree else {}
             link.outward[SUBSCRIPTIONS].export.advertise(held, self._turn.now)
@@ -75,12 +72,22 @@ class Exporting(Forwarding):
             entries[META] = self._known.parse(META_FILTER)
         for client in self.clients:
             for claim in client.claims[table].values():
-                entries[f"{client.hop}\n{self._claim_key(client, claim)}"] = claim.condition
+                key, condition = self._told(client, claim)
+                entries[f"{client.hop}\n{key}"] = condition
         for other in self.links.values():
             if other.in_tree and other is not link:
                 for key, condition in other.inward[table].holding.entries.items():
                     entries[f"{other.hop}\n{key}"] = condition
         return entries
 
-    def _claim_key(self, client: Client, claim: Claim) -> str:
-        return entry_key(self.config.broker, client.id, claim.id, claim.text)
+    def _told(self, client: Client, claim: Claim) -> tuple[str, Filter]:
+        """What neighbours hear of a claim: itself, or the loaded entry that stands for it."""
+        entry = self.standing.get(client.id, claim)
+        if entry is not None:
+            return entry.key, entry.condition
+        return entry_key(self.config.broker, client.id, claim.id, claim.text), claim.condition
+
+    def _untold(self, client: Client, claim: Claim) -> list[str]:
+        """The keys that go with a claim; none while the entry that stands for it stands for others."""
+        key, _ = self._told(client, claim)
+        return [key] if self.standing.leave(client.id, claim) else []

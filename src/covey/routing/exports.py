@@ -9,7 +9,9 @@ neighbour only. So the neighbour never hears a filter that is wider than what li
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
 
 from covey.filters.algebra import Filter
 from covey.relations.merging import MergingPolicy
@@ -29,6 +31,24 @@ from covey.routing.strategies import (
 from covey.routing.tables import differing_buckets, entry_digest
 
 ADVERTISEMENT_POLICY = MergingPolicy(at_arrivals=16)
+
+
+Reason: TypeAlias = Literal["forwarded", "advertisements", "identity", "covering", "subsumption", "merging"]
+"""What became of an entry: it is told as it is, no advertisement overlaps it, or a stage let another stand for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of one entry on its way to a neighbour."""
+
+    hop: str
+    """Where it came from; empty for the broker itself."""
+    condition: Filter
+    reason: Reason
+    by: Filter | None = None
+    """What stands for it; None where nothing needs to, or several do together."""
+    told: Filter | None = None
+    """What the neighbour hears in the end."""
 
 
 class Export:
@@ -94,6 +114,15 @@ class Export:
     def _overlaps_any(self, condition: Filter, others: Iterable[Filter]) -> bool:
         return any(self._known.overlaps(condition, one) for one in others)
 
+    def restage(self, stages: list[Stage], now: float) -> None:
+        """Other stages from now on; the entries stay."""
+        before, self.outcome = self.outcome, {}
+        self._stages = stages
+        self._merging = [(at, stage) for at, stage in enumerate(stages) if isinstance(stage, Merging)]
+        relevant = {key: condition for key, condition in self._inputs.items() if key in self._relevant}
+        self._apply(through(stages, Change(relevant), now))
+        self._touched |= before.keys()
+
     def merge(self, now: float) -> None:
         """Merge what was put off, if it is due."""
         for at, stage in self._merging:
@@ -106,6 +135,39 @@ class Export:
         self.outcome.update(change.added)
         self._touched |= change.removed
         self._touched |= change.added.keys()
+
+    def __len__(self) -> int:
+        """How many entries the other hops have."""
+        return len(self._inputs)
+
+    def fates(self) -> Iterator[Fate]:
+        """What became of each entry of the other hops. Changes nothing; ask for all of it between two changes."""
+        first: dict[str, str] = {}
+        for source, condition in self._inputs.items():
+            hop = source.rpartition("\n")[0]
+            if source not in self._relevant:
+                yield Fate(hop, condition, "advertisements")
+                continue
+            reason, by, told = self._fate(source, first)
+            yield Fate(hop, condition, reason, by, told)
+
+    def _fate(self, source: str, first: dict[str, str]) -> tuple[Reason, Filter | None, Filter | None]:
+        """An entry through the stages; `first` has the entries that came before it, by what they are identified by."""
+        reason: Reason = "forwarded"
+        by: Filter | None = None
+        key = source
+        for stage in self._stages:
+            followed = stage.follow(key)
+            if followed.key is None:
+                return (cast(Reason, stage.name), None, None) if reason == "forwarded" else (reason, by, None)
+            if reason == "forwarded":
+                same = first.setdefault(followed.key, source) if stage.name == "identity" else source
+                if same != source:
+                    reason, by = "identity", self._inputs[same]
+                elif not followed.is_itself:
+                    reason, by = cast(Reason, stage.name), followed.by
+            key = followed.key
+        return reason, by, self.outcome.get(key)
 
     @property
     def has_changed(self) -> bool:
@@ -148,7 +210,7 @@ class Export:
 
 def subscription_export(config: BrokerConfig, known: KnownFilters) -> Export:
     """The export of subscriptions that a configuration asks for."""
-    return Export(known, _stages(config, known), by_advertisements=config.advertisements)
+    return Export(known, subscription_stages(config, known), by_advertisements=config.advertisements)
 
 
 def advertisement_export(known: KnownFilters) -> Export:
@@ -162,7 +224,8 @@ def advertisement_export(known: KnownFilters) -> Export:
     return Export(known, stages, by_advertisements=False)
 
 
-def _stages(config: BrokerConfig, known: KnownFilters) -> list[Stage]:
+def subscription_stages(config: BrokerConfig, known: KnownFilters) -> list[Stage]:
+    """The stages that a configuration asks for."""
     distinct = Distinct(lambda _, condition: known.normal(condition))
     match config.strategy:
         case "flooding" | "simple":

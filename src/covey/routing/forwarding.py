@@ -26,17 +26,21 @@ Hops: TypeAlias = dict[str, list[str]]
 class Forwarding(State):
     """Routes events."""
 
-    def _originate(self, publisher: str, publications: list[Publication]) -> None:
-        """Events enter the network here."""
+    def _originate(self, publisher: str, publications: Iterable[Publication]) -> None:
+        """Events of one publisher enter the network here."""
+        self._originate_all([(publisher, publications)])
+
+    def _originate_all(self, published: Iterable[tuple[str, Iterable[Publication]]]) -> None:
+        """Events enter the network here, each publisher's in order; they are matched together."""
+        broker, hops, number = self.config.broker, self.config.limits.hops, self._number
         envelopes = [
-            Envelope(
-                self.config.broker, self._number(), publisher, one.number, one.durable, self.config.limits.hops,
-                one.attributes,
-            )
+            Envelope(broker, number(), publisher, one.number, one.durable, hops, one.attributes)
+            for publisher, publications in published
             for one in publications
-        ]  # fmt: skip
+        ]
+        see = self.events.see
         for envelope, matched in self._matched(envelopes):
-            self.events.see(envelope.key)
+            see(envelope.key)
             self._route(envelope, None, matched)
 
     def _matched(self, envelopes: list[Envelope]) -> Iterable[tuple[Envelope, Hops]]:

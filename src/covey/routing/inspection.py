@@ -31,6 +31,17 @@ class LinkView:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientFigures:
+    """All clients of a broker, counted."""
+
+    clients: int
+    connected: int
+    subscriptions: int
+    advertisements: int
+    queued: int
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerStatus:
     """Figures of a broker."""
 
@@ -76,16 +87,28 @@ def own_filters(broker: Broker) -> Iterator[Filter]:
     return (claim.condition for client in broker.clients for claim in client.claims[0].values())
 
 
-def status(broker: Broker) -> BrokerStatus:
-    """Figures for metrics and the console."""
+def client_figures(broker: Broker) -> ClientFigures:
+    """Its clients, counted."""
     clients = list(broker.clients)
-    return BrokerStatus(
-        broker.config.broker,
+    return ClientFigures(
         len(clients),
         sum(client.up for client in clients),
         sum(len(client.claims[0]) for client in clients),
         sum(len(client.claims[1]) for client in clients),
         sum(len(client.queue) for client in clients),
+    )
+
+
+def status(broker: Broker) -> BrokerStatus:
+    """Figures for metrics and the console."""
+    found = client_figures(broker)
+    return BrokerStatus(
+        broker.config.broker,
+        found.clients,
+        found.connected,
+        found.subscriptions,
+        found.advertisements,
+        found.queued,
         len(broker.table),
         len(broker.events),
         tuple(link_views(broker)),

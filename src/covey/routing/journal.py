@@ -21,8 +21,7 @@ Value = TypeVar("Value")
 _encoder = msgspec.msgpack.Encoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(msgspec.Struct, frozen=True, gc=False):
     """Set a row."""
 
     space: str
@@ -30,8 +29,7 @@ class Put:
     value: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(msgspec.Struct, frozen=True, gc=False):
     """Delete a row; one that isn't there is no error."""
 
     space: str

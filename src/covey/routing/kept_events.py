@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from math import inf
 
 import msgspec
@@ -32,8 +31,7 @@ class WindowRow(msgspec.Struct, frozen=True, array_like=True):
     reached: list[str]
 
 
-@dataclass(slots=True)
-class Kept:
+class Kept(msgspec.Struct, eq=False):
     """One event."""
 
     envelope: Envelope
@@ -41,7 +39,7 @@ class Kept:
     at: float = 0.0
     place: int = 0
     in_window: bool = False
-    reached: set[str] = field(default_factory=set)
+    reached: set[str] = set()
 
 
 class KeptEvents:
@@ -83,11 +81,12 @@ class KeptEvents:
 
     def keep(self, envelope: Envelope) -> None:
         """Keep a durable event in the window."""
+        key = envelope.key
         kept = self._kept(envelope)
         self._places += 1
         kept.at, kept.place, kept.in_window = self._turn.now, self._places, True
-        self._window[envelope.key] = kept
-        self._dirty.add(envelope.key)
+        self._window[key] = kept
+        self._dirty.add(key)
         while len(self._window) > self._config.limits.events_kept:
             self._leave_window(next(iter(self._window)))
 
@@ -154,10 +153,11 @@ class KeptEvents:
         return inf if oldest is None else oldest.at + self._config.timing.remember
 
     def _kept(self, envelope: Envelope) -> Kept:
-        kept = self._events.get(envelope.key)
+        key = envelope.key
+        kept = self._events.get(key)
         if kept is None:
-            kept = self._events[envelope.key] = Kept(envelope)
-            self._turn.out.put("event", envelope.key, envelope)
+            kept = self._events[key] = Kept(envelope)
+            self._turn.out.put("event", key, envelope)
         return kept
 
     def _leave_window(self, key: str) -> None:

@@ -17,7 +17,7 @@ from covey.filters.algebra import Filter
 from covey.filters.semantics import Defaults, Semantics, attribute_value, matches
 from covey.language import parse
 from covey.limits import DEFAULT_LIMITS, Limits
-from covey.matching import Index
+from covey.matching import Index, Statistics
 from covey.relations.conjunctions import Conjunction, conjunction_of
 from covey.relations.exact import covers, defaults_for, overlaps
 
@@ -40,6 +40,8 @@ class KnownFilters:
         self.semantics = semantics
         self.defaults = defaults_for(semantics, defaults, schema)
         self.schema = schema
+        self.statistics: Statistics | None = None
+        """What is known of events: an index that is made later chooses its orders by it."""
         self._limits = limits
         self._parsed: dict[str, Filter] = {}
         self._normal: dict[Filter, tuple[str, Filter]] = {}
@@ -53,6 +55,9 @@ class KnownFilters:
 
     def _read(self, text: str) -> Filter:
         condition = parse(text, limits=self._limits)
+        if 2 * len(text) > self._limits.diagram_nodes or "IS" in text.upper():
+            # No other text can need more nodes than it has characters. An index must never refuse what a broker took.
+            self.index().check(condition)
         return condition if self.schema is None else self.schema.check(condition)
 
     def normal(self, condition: Filter) -> tuple[str, Filter]:
@@ -74,7 +79,8 @@ class KnownFilters:
 
     def index(self) -> Index:
         """An empty index that means the same on events that are `completed`. They come decoded, without a schema."""
-        return Index(semantics="simple" if self.semantics == "default" else self.semantics)
+        semantics: Semantics = "simple" if self.semantics == "default" else self.semantics
+        return Index(semantics=semantics, limits=self._limits, statistics=self.statistics)
 
     def completed(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """The event with the defaults of what it doesn't define."""

@@ -6,6 +6,9 @@ surroundings (`PeerUp`, `ClientDown`, `Tick`, ...) never travels.
 
 Filters travel as SQL text, events as a mapping of attributes. Times are seconds of the driver's clock, and only
 durations (leases) travel, since clocks of two machines don't agree.
+
+What an event travels in isn't tracked by Python's garbage collector (`gc=False`): it can't be part of a cycle, and
+looking through thousands of events again and again would cost more than passing them on.
 """
 
 from __future__ import annotations
@@ -13,6 +16,9 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import msgspec
+
+from covey.filters.algebra import Filter
+from covey.history import Profile
 
 
 class Struct(msgspec.Struct, frozen=True, tag=True, array_like=True):
@@ -60,7 +66,7 @@ class Unadvertise(Struct, frozen=True):
     id: str
 
 
-class Publication(Struct, frozen=True):
+class Publication(Struct, frozen=True, gc=False):
     """One event as its publisher gives it."""
 
     attributes: dict[str, Any]
@@ -70,7 +76,7 @@ class Publication(Struct, frozen=True):
     again. 0 for none."""
 
 
-class Publish(Struct, frozen=True):
+class Publish(Struct, frozen=True, gc=False):
     """Publish events, in order."""
 
     request: int
@@ -100,6 +106,48 @@ ClientMessage: TypeAlias = (
     Subscribe | Unsubscribe | Advertise | Unadvertise | Publish | Acknowledge | Credit | Renew
 )  # fmt: skip
 
+# What operators ask for, in a session of their own. These never travel: the driver makes them (`loading.prepare`).
+
+
+class LoadedSubscription(Struct, frozen=True):
+    """One subscription of a load."""
+
+    filter: str
+    condition: Filter
+    under: str = ""
+    """The entry that neighbours hear in its place; empty for none."""
+
+
+class Load(Struct, frozen=True):
+    """Give a client these durable subscriptions, in the place of those that a load of the same name gave before."""
+
+    request: int
+    name: str
+    client: str
+    subscriptions: dict[str, LoadedSubscription]
+    entries: dict[str, tuple[str, Filter]] = {}
+    """What stands for subscriptions where neighbours are concerned."""
+
+
+class Unload(Struct, frozen=True):
+    """End all that a load gave."""
+
+    request: int
+    name: str
+
+
+class LoadProfile(Struct, frozen=True):
+    """Judge by this profile from now on how likely filters are to match."""
+
+    request: int
+    name: str
+    profile: Profile
+    file: bytes
+    """The same as a file has it."""
+
+
+OperatorMessage: TypeAlias = Load | Unload | LoadProfile
+
 # What clients hear
 
 
@@ -116,7 +164,7 @@ class Refused(Struct, frozen=True):
     reason: str
 
 
-class Deliver(Struct, frozen=True):
+class Deliver(Struct, frozen=True, gc=False):
     """An event for a client, once however many of its subscriptions match."""
 
     number: int
@@ -162,7 +210,7 @@ ClientAnswer: TypeAlias = Confirmed | Refused | Deliver | Gap | Expired | Welcom
 # What brokers say to each other
 
 
-class Envelope(Struct, frozen=True):
+class Envelope(Struct, frozen=True, gc=False):
     """An event on its way."""
 
     origin: str
@@ -315,11 +363,11 @@ class ClientDown(Struct, frozen=True):
     session: int = 0
 
 
-class FromClient(Struct, frozen=True):
+class FromClient(Struct, frozen=True, gc=False):
     """A client's message."""
 
     client: str
-    message: ClientMessage
+    message: ClientMessage | OperatorMessage
     session: int = 0
 
 
@@ -368,7 +416,7 @@ Input: TypeAlias = (
 # What a broker tells the driver
 
 
-class ToClient(Struct, frozen=True):
+class ToClient(Struct, frozen=True, gc=False):
     """Send this to a client, in this session or not at all."""
 
     client: str

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import msgspec
-
 from covey.errors import CoveyError, EventError
-from covey.filters.values import normalise
+from covey.events import Schema
 from covey.routing.clients import Claim, Client
 from covey.routing.config import BrokerConfig
 from covey.routing.exporting import META
@@ -31,6 +29,7 @@ from covey.routing.messages import (
     Unsubscribe,
 )
 from covey.routing.peers import Peers
+from covey.routing.plain_events import wrong_event
 from covey.routing.settling import Settling
 
 
@@ -111,15 +110,15 @@ class Requests(Peers):
 
     def _claim_changed(self, client: Client, table: int, old: Claim | None, new: Claim | None) -> None:
         """A client's subscription or advertisement came, went or changed: tables and exports follow."""
-        if old is not None and new is not None and old.text == new.text:
+        if old is not None and new is not None and (old.text, old.under) == (new.text, new.under):
             return
         if table == SUBSCRIPTIONS:
             if old is not None:
                 self.table.remove(client.hop, old.id)
             if new is not None:
                 self.table.add(client.hop, new.id, new.condition)
-        added = {} if new is None else {self._claim_key(client, new): new.condition}
-        removed = [] if old is None else [self._claim_key(client, old)]
+        added = {} if new is None else dict([self._told(client, new)])
+        removed = [] if old is None else self._untold(client, old)
         self._export(table, client.hop, added, removed)
         if self.config.meta_events:
             if old is not None:
@@ -142,13 +141,33 @@ class Requests(Peers):
         self.clients.send(client, answer)
 
     def _publish(self, client: Client, message: Publish) -> None:
-        try:
-            publications = self._checked(client, message.events)
-        except CoveyError as refusal:
-            self.clients.send(client, Refused(message.request, str(refusal)))
-            return
-        self._originate(client.id, list(self._unpublished(client, publications)))
-        self.clients.send(client, Confirmed(message.request))
+        self._publish_all([(client, message)])
+
+    def _from_publishers(self, inputs: Iterable[FromClient]) -> None:
+        """Publications of any clients, in order."""
+        present: list[tuple[Client, Publish]] = []
+        for input in inputs:
+            client = self.clients.get(input.client)
+            if client is not None and client.up and client.connection == input.session:
+                assert isinstance(input.message, Publish)
+                present.append((client, input.message))
+        self._publish_all(present)
+
+    def _publish_all(self, messages: list[tuple[Client, Publish]]) -> None:
+        """Publish what may be, all of it matched together, and answer."""
+        accepted: list[tuple[str, list[Publication]]] = []
+        answers: list[tuple[Client, Confirmed | Refused]] = []
+        for client, message in messages:
+            try:
+                publications = self._checked(client, message.events)
+            except CoveyError as refusal:
+                answers.append((client, Refused(message.request, str(refusal))))
+                continue
+            accepted.append((client.id, list(self._unpublished(client, publications))))
+            answers.append((client, Confirmed(message.request)))
+        self._originate_all(accepted)
+        for client, answer in answers:
+            self.clients.send(client, answer)
 
     def _unpublished(self, client: Client, publications: list[Publication]) -> Iterator[Publication]:
         """The events that weren't published before under the same number."""
@@ -164,29 +183,29 @@ class Requests(Peers):
         limit = self.config.limits.publications
         if len(publications) > limit:
             raise EventError(f"{len(publications):,} events in one publication; the limit publications is {limit:,}")
-        return [self._checked_one(client, at, one) for at, one in enumerate(publications, 1)]
+        if self.config.schema is not None:
+            publications = [self._decoded(at, one, self.config.schema) for at, one in enumerate(publications, 1)]
+        wrong = wrong_event([one.attributes for one in publications])
+        if wrong is not None:
+            raise EventError(f"event {wrong[0]}: an attribute can't be used: {wrong[1]}")
+        if client.permissions.publish is not None or self.config.advertisements:
+            for at, one in enumerate(publications, 1):
+                self._check_allowed(client, at, one.attributes)
+        return publications
 
-    def _checked_one(self, client: Client, at: int, publication: Publication) -> Publication:
-        attributes = self._decoded(at, publication.attributes)
+    def _check_allowed(self, client: Client, at: int, attributes: dict[str, Any]) -> None:
         if not self.clients.may_publish(client, attributes):
             raise EventError(f"event {at} isn't among what may be published, which is {client.permissions.publish}")
         if self.config.advertisements and not self._is_advertised(client, attributes):
             raise EventError(f"event {at} matches no advertisement of {client.id!r}; advertise it first")
-        if attributes is publication.attributes:
-            return publication
-        return Publication(attributes, publication.durable, publication.number)
 
-    def _decoded(self, at: int, attributes: dict[str, Any]) -> dict[str, Any]:
-        """An event as the schema, if there is one, makes it; all brokers after this one take it as it is."""
-        schema = self.config.schema
+    def _decoded(self, at: int, publication: Publication, schema: Schema) -> Publication:
+        """An event as the schema makes it; all brokers after this one take it as it is."""
         try:
-            decoded = attributes if schema is None else schema.decode(attributes)
+            attributes = schema.decode(publication.attributes)
         except EventError as error:
             raise EventError(f"event {at}: {error}") from None
-        wrong = _wrong_attribute(decoded)
-        if wrong is not None:
-            raise EventError(f"event {at}: {wrong}")
-        return decoded
+        return Publication(attributes, publication.durable, publication.number)
 
     def _is_advertised(self, client: Client, attributes: dict[str, Any]) -> bool:
         claims = client.claims[ADVERTISEMENTS].values()
@@ -201,22 +220,3 @@ class Requests(Peers):
             "filter": claim.text,
         }
         self._originate("covey", [Publication(attributes)])
-
-
-def _wrong_attribute(attributes: Any) -> str | None:
-    """Why an event can't travel or be matched; None where it can."""
-    try:
-        for value in _leaves(attributes):
-            normalise(value)
-        msgspec.msgpack.encode(attributes)
-    except (TypeError, OverflowError, ValueError, RecursionError) as error:
-        return f"an attribute can't be used: {error}"
-    return None
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _leaves(inner)
-    else:
-        yield value

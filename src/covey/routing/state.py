@@ -17,6 +17,7 @@ from covey.routing.kept_events import KeptEvents
 from covey.routing.known_filters import KnownFilters
 from covey.routing.links import Link
 from covey.routing.settling import Settling
+from covey.routing.standing import Standing
 from covey.routing.tables import PrunedTable, RoutingTable
 from covey.routing.topology import Topology
 
@@ -37,6 +38,7 @@ class State:
         self._pruned: PrunedTable | None = None
         if config.pruning is not None and config.chances is not None:
             self._pruned = PrunedTable(self.table, self._known, config.pruning, config.chances)
+        self.standing = Standing(config.broker, self._turn)
         self.links: dict[str, Link] = {}
         self.topology = Topology(config.broker)
         self._next_number = 1

@@ -21,6 +21,7 @@ from covey.relations.covering import CoveringTable
 from covey.relations.merging import Merger, MergerTable, MergingPolicy
 from covey.relations.subsumption import NegativeSpace, Region, Space, rectangles_of_conjunction
 from covey.routing.known_filters import KnownFilters, digest
+from covey.routing.pairwise_covering import PairwiseCovering
 
 PAIRWISE: Final = 64
 """Filters up to which covering compares pairs; half as many bring that back."""
@@ -49,15 +50,38 @@ class Change:
         return bool(self.added or self.removed)
 
 
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """What stands for an entry behind a stage."""
+
+    key: str | None
+    """In the stage's output; None where several entries do together."""
+    by: Filter | None = None
+    """The other filter that does; None where the entry goes on as it is, or where several do."""
+
+    @property
+    def is_itself(self) -> bool:
+        """Whether the entry goes on as it is."""
+        return self.key is not None and self.by is None
+
+
 class Stage(Protocol):
     """A table between what is asked for and what is told."""
+
+    name: str
+    """What it does to an entry that another one stands for."""
 
     def change(self, change: Change, now: float) -> Change:
         """Take a change of the input; give the change of the output. Keys that come again come after they went."""
 
+    def follow(self, key: str) -> Follow:
+        """What stands for an entry of the input. Changes nothing."""
+
 
 class Distinct:
     """Filters with the same key once (identity-based routing, Mühl et al., section 2.4)."""
+
+    name = "identity"
 
     def __init__(self, key_of: Callable[[str, Filter], tuple[str, Filter]]) -> None:
         self._key_of = key_of
@@ -85,9 +109,14 @@ class Distinct:
                 out.remove(key)
         return out
 
+    def follow(self, key: str) -> Follow:  # noqa: D102
+        return Follow(self._keys[key])
+
 
 class Covering:
     """Only filters that no other one covers (Mühl et al., section 2.5; Li et al., section 4.1)."""
+
+    name = "covering"
 
     def __init__(self, known: KnownFilters) -> None:
         self._known = known
@@ -97,16 +126,33 @@ class Covering:
 
     def change(self, change: Change, now: float) -> Change:  # noqa: ARG002, D102
         out = Change()
-        for key, condition in change.added.items():
-            if key in self._filters:
-                self._remove(key, out)
-            self._filters[key] = condition
-            self._insert(key, condition, out)
+        self._grow_or_shrink(len(change.added))
+        for key in sorted(change.added.keys() & self._filters.keys()):
+            self._remove(key, out)
+        self._filters.update(change.added)
+        if self._table is not None and len(change.added) > PAIRWISE:
+            self._insert_many(change.added, out)
+        else:
+            for key, condition in change.added.items():
+                self._insert(key, condition, out)
         for key in sorted(change.removed):
             if key not in change.added:
                 self._remove(key, out)
         self._grow_or_shrink()
         return out
+
+    def follow(self, key: str) -> Follow:  # noqa: D102
+        root = key
+        while (above := self._above(root)) is not None:
+            root = above
+        return Follow(root, None if root == key else self._filters[root])
+
+    def _above(self, key: str) -> str | None:
+        if self._pairs is not None:
+            return self._pairs.above(key)
+        assert self._table is not None
+        found = self._table.covered_by(key)
+        return None if found is None else str(found)
 
     def _insert(self, key: str, condition: Filter, out: Change) -> None:
         if self._pairs is not None:
@@ -119,6 +165,14 @@ class Covering:
             out.add(key, condition)
         for other in covered:
             out.remove(other)
+
+    def _insert_many(self, filters: dict[str, Filter], out: Change) -> None:
+        assert self._table is not None
+        for key, insertion in zip(filters, self._table.insert_many(filters.items()), strict=True):
+            if insertion.covered_by is None:
+                out.add(key, filters[key])
+            for other in insertion.covers:
+                out.remove(str(other))
 
     def _remove(self, key: str, out: Change) -> None:
         del self._filters[key]
@@ -136,10 +190,10 @@ class Covering:
         for other in covered:
             out.remove(other)
 
-    def _grow_or_shrink(self) -> None:
+    def _grow_or_shrink(self, coming: int = 0) -> None:
         """Both tables have the same roots, up to which of two equivalent filters is one; so the order of insertion says
         which, roots first."""
-        if self._pairs is not None and len(self._filters) > PAIRWISE:
+        if self._pairs is not None and len(self._filters) + coming > PAIRWISE:
             known = self._known
             self._table = CoveringTable(semantics=known.semantics, defaults=known.defaults, schema=known.schema)
             self._table.insert_many(self._roots_first(self._pairs.is_root))
@@ -155,53 +209,10 @@ class Covering:
         return sorted(self._filters.items(), key=lambda item: not is_root(item[0]))
 
 
-class PairwiseCovering:
-    """Covering by comparing each filter with each root."""
-
-    def __init__(self, known: KnownFilters) -> None:
-        self._known = known
-        self._filters: dict[str, Filter] = {}
-        self._under: dict[str, str | None] = {}
-
-    def is_root(self, key: str) -> bool:
-        """Whether no other filter covers this one."""
-        return self._under[key] is None
-
-    def insert(self, key: str, condition: Filter) -> tuple[bool, list[str]]:
-        """Add a filter; whether it is a root, and which roots it covers."""
-        covers = self._known.covers
-        roots = [other for other, parent in self._under.items() if parent is None]
-        self._filters[key] = condition
-        for other in roots:
-            if covers(self._filters[other], condition):
-                self._under[key] = other
-                return False, []
-        covered = [other for other in roots if covers(condition, self._filters[other])]
-        self._under[key] = None
-        for other in covered:
-            self._under[other] = key
-        return True, covered
-
-    def remove(self, key: str) -> tuple[bool, list[str], list[str]]:
-        """Remove a filter; whether it was a root, which filters are roots now, and which roots those cover."""
-        del self._filters[key]
-        parent = self._under.pop(key)
-        children = [other for other, above in self._under.items() if above == key]
-        if parent is not None:
-            for child in children:
-                self._under[child] = parent
-            return False, [], []
-        for child in children:
-            del self._under[child]
-        hit: list[str] = []
-        for child in children:
-            hit += self.insert(child, self._filters.pop(child))[1]
-        recovered = [child for child in children if self._under[child] is None]
-        return True, recovered, [other for other in hit if other not in children]
-
-
 class Subsumption:
     """Only filters that no union of others holds (Jafarpour et al.); those outside of the space pass."""
+
+    name = "subsumption"
 
     def __init__(self, known: KnownFilters, space: Space, *, approximate: bool) -> None:
         self._known = known
@@ -223,6 +234,10 @@ class Subsumption:
                 self._remove(key, out)
         return out
 
+    def follow(self, key: str) -> Follow:  # noqa: D102
+        is_told = key not in self._negative or self._negative.is_active(key)
+        return Follow(key if is_told else None)
+
     def _region(self, condition: Filter) -> Region | None:
         conjunction = self._known.conjunction(condition)
         return None if conjunction is None else rectangles_of_conjunction(conjunction, self._space)
@@ -240,6 +255,8 @@ class Subsumption:
 
 class Merging:
     """Mergers in the place of what they merge (Mühl et al., section 2.6; Li et al., section 5)."""
+
+    name = "merging"
 
     def __init__(
         self, known: KnownFilters, policy: MergingPolicy, *, imt: float = 0.0, chances: Chances | None = None
@@ -266,6 +283,12 @@ class Merging:
             self._changes += 1
             out.take(self._table.add(key, condition))
         return out.change()
+
+    def follow(self, key: str) -> Follow:  # noqa: D102
+        entry = self._table.entry(key)
+        own, _ = self._known.normal(self._table.filter(key))
+        told, normal = self._known.normal(entry.filter)
+        return Follow(told, None if told == own else normal)
 
     def is_due(self, now: float) -> bool:
         """Whether it is time to merge."""

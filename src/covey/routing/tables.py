@@ -2,6 +2,7 @@
 
 A hop is a client or a neighbour; its entries are what it asked for. Up to a few dozen entries the interpreter is
 quickest; above, one `covey.Index` over the entries of all hops finds everything that an event matches in one call.
+New entries wait until an event has to be matched, or until there are many: the index takes them more quickly together.
 `Holding` is what a neighbour has told, whole and with digests, so that two brokers can find out by a few numbers where
 they differ.
 
@@ -28,6 +29,10 @@ FEW: Final = 64
 """Entries up to which the interpreter matches; half as many bring it back."""
 BATCH: Final = 8
 """Events from which on they are matched together."""
+WAITING: Final = 4_096
+"""Entries that wait for the index at most; so many are read by its bulk parser."""
+ONE_BY_ONE: Final = 16
+"""Entries up to which the index takes what waits one by one, into its head."""
 BUCKETS: Final = 256
 PRUNED_AGAIN_AFTER: Final = 0.25
 """Which part of a pruned table may change before prunings are chosen anew; new entries stay whole until then."""
@@ -41,6 +46,7 @@ class RoutingTable:
         self._hops: dict[str, dict[str, Filter]] = {}
         self._size = 0
         self._index: Index | None = None
+        self._waiting: dict[str, Filter] = {}
         self._numbers: dict[tuple[str, str], str] = {}
         self._places: dict[str, tuple[str, str]] = {}
         self._next = 0
@@ -63,10 +69,42 @@ class RoutingTable:
         if self._index is not None:
             self._file(hop, key, condition)
         elif self._size > FEW:
-            self._index = self._known.index()
-            for name, listed in self._hops.items():
-                for one, own in listed.items():
-                    self._file(name, one, own)
+            self._build()
+
+    def change_many(self, hop: str, added: Mapping[str, Filter], removed: Iterable[str]) -> None:
+        """Remove entries and add others, which replace those with the same key; the index takes them as one change."""
+        for key in (*removed, *added):
+            self.remove(hop, key)
+        if len(added) <= FEW:
+            for key, condition in added.items():
+                self.add(hop, key, condition)
+            return
+        self._hops.setdefault(hop, {}).update(added)
+        self._size += len(added)
+        if self._index is not None:
+            self._file_many((hop, key, condition) for key, condition in added.items())
+        else:
+            self._build()
+
+    def rebuild(self) -> None:
+        """Build the index anew: what is known of events has changed."""
+        if self._index is not None:
+            self._build()
+
+    def _build(self) -> None:
+        self._index, self._waiting, self._numbers, self._places = self._known.index(), {}, {}, {}
+        self._file_many((hop, key, own) for hop, entries in self._hops.items() for key, own in entries.items())
+
+    def _file_many(self, entries: Iterable[tuple[str, str, Filter]]) -> None:
+        rows: list[tuple[str, str | Filter]] = []
+        for hop, key, condition in entries:
+            self._next += 1
+            number = str(self._next)
+            self._numbers[hop, key] = number
+            self._places[number] = (hop, key)
+            rows.append((number, condition))
+        assert self._index is not None
+        self._index.add_many(rows)
 
     def _file(self, hop: str, key: str, condition: Filter) -> None:
         assert self._index is not None
@@ -74,7 +112,21 @@ class RoutingTable:
         number = str(self._next)
         self._numbers[hop, key] = number
         self._places[number] = (hop, key)
-        self._index.add(number, condition)
+        self._waiting[number] = condition
+        if len(self._waiting) >= WAITING:
+            self._brought_up_to_date()
+
+    def _brought_up_to_date(self) -> Index | None:
+        """The index with all that waited for it; None where the interpreter does."""
+        index, waiting = self._index, self._waiting
+        if index is not None and waiting:
+            if len(waiting) > ONE_BY_ONE:
+                index.add_many(waiting.items())
+            else:
+                for number, condition in waiting.items():
+                    index.add(number, condition)
+            self._waiting = {}
+        return index
 
     def remove(self, hop: str, key: str) -> None:
         """Remove an entry; one that isn't there is no error."""
@@ -87,21 +139,26 @@ class RoutingTable:
         if self._index is not None:
             number = self._numbers.pop((hop, key))
             del self._places[number]
-            self._index.remove(number)
+            if self._waiting.pop(number, None) is None:
+                self._index.remove(number)
             if self._size < FEW // 2:
-                self._index, self._numbers, self._places = None, {}, {}
+                self._index, self._waiting, self._numbers, self._places = None, {}, {}, {}
 
     def match_many(self, events: Sequence[Mapping[str, Any]]) -> list[dict[str, list[str]]]:
         """As `match`, for events in a row: the index takes them together."""
-        if self._index is None or len(events) < BATCH:
+        index = self._brought_up_to_date()
+        if index is None or len(events) < BATCH:
             return [self.match(event) for event in events]
-        matches = self._index.match_batch([self._known.completed(event) for event in events], threads=1)
-        return [self._by_hop(numbers) for numbers in matches.to_pylist()]
+        if self._known.defaults:
+            events = [self._known.completed(event) for event in events]
+        by_hop = self._by_hop
+        return [by_hop(numbers) for numbers in index.match_batch(events, threads=1).to_pylist()]
 
     def match(self, attributes: Mapping[str, Any]) -> dict[str, list[str]]:
         """The hops that an event must go to, each with its entries that match."""
-        if self._index is not None:
-            return self._by_hop(self._index.match(self._known.completed(attributes)))
+        index = self._brought_up_to_date()
+        if index is not None:
+            return self._by_hop(index.match(self._known.completed(attributes)))
         found: dict[str, list[str]] = {}
         matches = self._known.matches
         for hop, entries in self._hops.items():
@@ -111,9 +168,13 @@ class RoutingTable:
         return found
 
     def _by_hop(self, numbers: list[str]) -> dict[str, list[str]]:
+        places = self._places
+        if len(numbers) == 1:
+            hop, key = places[numbers[0]]
+            return {hop: [key]}
         found: dict[str, list[str]] = {}
         for number in numbers:
-            hop, key = self._places[number]
+            hop, key = places[number]
             found.setdefault(hop, []).append(key)
         return found
 
@@ -184,27 +245,37 @@ class PrunedTable:
 
     def add(self, hop: str, key: str, condition: Filter) -> None:
         """An entry came."""
-        self.remove(hop, key)
-        name = f"{len(hop)}:{hop}{key}"
-        self._places[name] = (hop, key)
-        self._pruner.add(name, condition)
-        self._table.add(hop, key, condition)
-        self._changed += 1
+        self.change_many(hop, {key: condition}, ())
+
+    def change_many(self, hop: str, added: Mapping[str, Filter], removed: Iterable[str]) -> None:
+        """Entries went, and others came."""
+        gone = [key for key in dict.fromkeys((*removed, *added)) if self._forget(hop, key)]
+        named = {f"{len(hop)}:{hop}{key}": key for key in added}
+        self._places.update((name, (hop, key)) for name, key in named.items())
+        self._pruner.add_many((name, added[key]) for name, key in named.items())
+        self._changed += len(gone) + len(added)
+        self._table.change_many(hop, added, gone)
 
     def remove(self, hop: str, key: str) -> None:
         """An entry went."""
+        self.change_many(hop, {}, (key,))
+
+    def _forget(self, hop: str, key: str) -> bool:
         name = f"{len(hop)}:{hop}{key}"
-        if self._places.pop(name, None) is not None:
-            self._pruner.remove(name)
-            self._table.remove(hop, key)
-            self._changed += 1
+        if self._places.pop(name, None) is None:
+            return False
+        self._pruner.remove(name)
+        return True
 
     def refresh(self) -> None:
         """Choose prunings anew where enough has changed."""
         if self._changed and self._changed >= PRUNED_AGAIN_AFTER * len(self._places):
             self._changed = 0
             self._pruner.prune_to(int(self._share * self._pruner.total_possible))
+            smaller: dict[str, dict[str, Filter]] = {}
             for name, condition in self._pruner.filters():
                 hop, key = self._places[name]
                 if self._table.entries(hop).get(key) != condition:
-                    self._table.add(hop, key, condition)
+                    smaller.setdefault(hop, {})[key] = condition
+            for hop, entries in smaller.items():
+                self._table.change_many(hop, entries, ())

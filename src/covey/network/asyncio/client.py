@@ -23,7 +23,14 @@ import aiohttp
 from aiohttp import WSMsgType
 
 from covey.filters.algebra import Filter
-from covey.network.asyncio.subscription import Arrival, Delivery, Subscription
+from covey.network.asyncio.subscription import (
+    Arrival,
+    Delivery,
+    Inbox,
+    LoadedSubscriptions,
+    Subscription,
+    SubscriptionGroup,
+)
 from covey.network.backoff import Backoff
 from covey.network.client_protocol import ClientProtocol, pack
 from covey.network.errors import (
@@ -79,9 +86,10 @@ class Client:
         self._tls = tls
         self._reconnect = reconnect
         self._protocol = ClientProtocol(named=name is not None, most_bytes=message_bytes)
-        self._subscriptions: dict[str, Subscription] = {}
+        self._subscriptions: dict[str, Inbox] = {}
         self._kept: frozenset[str] = frozenset()
         self._early: dict[str, list[Delivery]] = {}
+        self._rest: LoadedSubscriptions | None = None
         self._requests: dict[int, asyncio.Future[None]] = {}
         self._wake = asyncio.Event()
         self._quiet = asyncio.Event()
@@ -123,10 +131,12 @@ class Client:
         self._check_open()
         id = id if id is not None else f"s-{secrets.token_hex(4)}"
         subscription = Subscription(self, id, str(filter), manual_ack=manual_ack)
+        before = self._subscriptions.get(id)
+        if isinstance(before, SubscriptionGroup):
+            raise NetworkError(f"{id!r} is one of a group of subscriptions; unsubscribe it first")
         # What came early is before all that comes from now on, the answer or not.
         for delivery in self._early.pop(id, ()):
             subscription._put(delivery)
-        before = self._subscriptions.get(id)
         self._subscriptions[id] = subscription
         try:
             await self._answer(self._protocol.subscribe(id, str(filter), durable=durable, lease=lease))
@@ -145,18 +155,85 @@ class Client:
         self._renew_from_now_on(lease)
         return subscription
 
-    async def unsubscribe(self, id: str) -> None:
-        """End a subscription; returns when nothing it alone asked for can come any more."""
+    async def subscribe_many(
+        self,
+        filters: Mapping[str, str | Filter],
+        *,
+        durable: bool = False,
+        lease: float | None = None,
+        manual_ack: bool = False,
+    ) -> SubscriptionGroup:
+        """Ask for the events of many filters, given by their ids, in one inbox; returns when all are known.
+
+        All of them are asked for at once, which is much quicker than one after the other. Where the broker refuses one,
+        those that it took are ended again, but for those that it had kept from before.
+        """
+        if durable and self.name is None:
+            raise NetworkError("durable subscriptions need a client with a name: connect(url, name=...)")
+        self._check_open()
+        known = next((id for id in filters if id in self._subscriptions), None)
+        if known is not None:
+            raise NetworkError(f"there is a subscription {known!r} already; unsubscribe it first")
+        texts = {id: str(filter) for id, filter in filters.items()}
+        group = SubscriptionGroup(self, texts, manual_ack=manual_ack)
+        early = sorted((one for id in texts for one in self._early.pop(id, ())), key=lambda one: one.number)
+        for before, delivery in zip([None, *early], early, strict=False):
+            if before is not None and before.number == delivery.number:
+                self._let_go((delivery,))  # it came early for two of these
+            else:
+                group._put(delivery)
+        self._subscriptions.update(dict.fromkeys(texts, group))
+        ask = self._protocol.subscribe
+        requests = [ask(id, text, durable=durable, lease=lease) for id, text in texts.items()]
+        try:
+            await self._all_answered(requests)
+        except BaseException:
+            self._disband(group)
+            raise
+        self._renew_from_now_on(lease)
+        return group
+
+    def _disband(self, group: SubscriptionGroup) -> None:
+        for id in group.filters:
+            self._subscriptions.pop(id, None)
+            if id not in self._kept and (False, id) in self._protocol.claims:
+                self._protocol.end(id, advertisement=False)
+        for delivery in group._queue:
+            kept = next((id for id in delivery.subscriptions if id in self._kept and id in group.filters), None)
+            if delivery.number and kept is not None:
+                self._early.setdefault(kept, []).append(delivery)
+            else:
+                self._let_go((delivery,))
+        self._wake.set()
+
+    def loaded(self, *, manual_ack: bool = False) -> LoadedSubscriptions:
+        """The events for subscriptions that an operator has loaded for this client, and for all others that it has and
+        hasn't asked for in this process, in one inbox."""
+        self._check_open()
+        if self._rest is not None:
+            self._rest._finish(None)
+        self._rest = inbox = LoadedSubscriptions(self, manual_ack=manual_ack)
+        early, self._early = self._early, {}
+        seen: set[str] = set()
+        for delivery in sorted((one for listed in early.values() for one in listed), key=lambda one: one.number):
+            if delivery.event in seen:
+                self._let_go((delivery,))
+            else:
+                seen.add(delivery.event)
+                inbox._put(delivery)
+        return inbox
+
+    async def unsubscribe(self, *ids: str) -> None:
+        """End subscriptions; returns when nothing that they alone asked for can come any more."""
         self._check_open()
         try:
-            await self._answer(self._protocol.end(id, advertisement=False))
+            await self._all_answered([self._protocol.end(id, advertisement=False) for id in ids])
         finally:
-            subscription = self._subscriptions.pop(id, None)
-            if subscription is not None:
-                self._let_go(subscription._queue)
-                subscription._queue.clear()
-                subscription._finish(None)
-            self._let_go(self._early.pop(id, ()))
+            for id in ids:
+                inbox = self._subscriptions.pop(id, None)
+                if inbox is not None:
+                    self._let_go(inbox._leave(id))
+                self._let_go(self._early.pop(id, ()))
 
     async def advertise(
         self, filter: str | Filter, *, id: str | None = None, durable: bool = False, lease: float | None = None
@@ -188,14 +265,10 @@ class Client:
         number, for callers who may publish the same events again after a restart.
         """
         self._check_open()
-        listed = [dict(events)] if isinstance(events, Mapping) else [dict(event) for event in events]
-        requests = self._protocol.publish(listed, durable=durable, first=first)
-        futures = [self._expect(request) for request in requests]
-        self._wake.set()
-        results = await asyncio.gather(*futures, return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
+        given = [events] if isinstance(events, Mapping) else events
+        # They are packed before anyone can change them.
+        listed = [event if type(event) is dict else dict(event) for event in given]
+        await self._all_answered(self._protocol.publish(listed, durable=durable, first=first))
 
     async def renew(self, *ids: str) -> None:
         """Start leases anew; all of them where none is named."""
@@ -230,6 +303,14 @@ class Client:
         self._wake.set()
         await future
 
+    async def _all_answered(self, requests: list[int]) -> None:
+        """Wait for all answers; raises the first error among them."""
+        futures = [self._expect(request) for request in requests]
+        self._wake.set()
+        for result in await asyncio.gather(*futures, return_exceptions=True):
+            if isinstance(result, BaseException):
+                raise result
+
     def _settle(self, request: int, error: NetworkError | None) -> None:
         future = self._requests.pop(request, None)
         if future is not None and not future.done():
@@ -256,24 +337,43 @@ class Client:
 
     # Deliveries
 
-    def _taken(self, arrival: Arrival) -> None:
-        """A subscription has taken a delivery out of its queue; the last one to do so grants it back."""
-        arrival.untaken -= 1
-        if not arrival.untaken:
-            self._protocol.taken(arrival.epoch)
-            self._wake.set()
-
-    def _finished(self, arrival: Arrival) -> None:
-        arrival.unfinished -= 1
-        if not arrival.unfinished:
-            self._protocol.finish(arrival.number)
-            self._wake.set()
-
-    def _let_go(self, deliveries: Iterable[Delivery]) -> None:
-        """Nobody will ask for these."""
+    def _take(self, deliveries: Iterable[Delivery]) -> None:
+        """Deliveries leave their inboxes; the last inbox to let go of one grants it back."""
+        epoch = self._protocol.epoch
+        taken = 0
         for delivery in deliveries:
-            self._taken(delivery._arrival)
-            delivery.ack()
+            arrival = delivery._arrival
+            arrival.untaken -= 1
+            # A delivery of a former session grants nothing in this one.
+            if not arrival.untaken and arrival.epoch == epoch:
+                taken += 1
+        if taken:
+            self._protocol.taken(epoch, taken)
+            self._wake_if_due()
+
+    def _finish(self, deliveries: Iterable[Delivery]) -> None:
+        """Deliveries needn't come again."""
+        numbers: list[int] = []
+        for delivery in deliveries:
+            if delivery._acked:
+                continue
+            delivery._acked = True
+            arrival = delivery._arrival
+            arrival.unfinished -= 1
+            if arrival.number and not arrival.unfinished:
+                numbers.append(arrival.number)
+        if numbers:
+            self._protocol.finish(*numbers)
+            self._wake_if_due()
+
+    def _let_go(self, deliveries: Sequence[Delivery]) -> None:
+        """Nobody will ask for these."""
+        self._take(deliveries)
+        self._finish(deliveries)
+
+    def _wake_if_due(self) -> None:
+        if self._protocol.outgoing:
+            self._wake.set()
 
     # The connection
 
@@ -328,9 +428,11 @@ class Client:
         try:
             while (frame := await socket.receive()).type is WSMsgType.BINARY:
                 for message in decode_answers(frame.data):
-                    self._take(message, backoff)
-                if self._protocol.outgoing:
-                    self._wake.set()
+                    if isinstance(message, Deliver):
+                        self._deliver(message)
+                    else:
+                        self._hear(message, backoff)
+                self._wake_if_due()
         finally:
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
@@ -359,10 +461,8 @@ class Client:
                     self._quiet.set()
                 await self._wake.wait()
 
-    def _take(self, message: ClientAnswer, backoff: Backoff) -> None:
+    def _hear(self, message: ClientAnswer, backoff: Backoff) -> None:
         match message:
-            case Deliver():
-                self._deliver(message)
             case Confirmed():
                 self._answered(message.request, None)
             case Refused():
@@ -396,20 +496,26 @@ class Client:
     def _deliver(self, message: Deliver) -> None:
         if not self._protocol.delivered(message):
             return
-        names = message.subscriptions
-        arrival = Arrival(self._protocol.epoch, message.number, len(names), len(names))
-        for id in names:
-            delivery = Delivery(
-                message.attributes, names, message.publisher, message.event, message.durable, message.late,
-                message.number, arrival, self,
-            )  # fmt: skip
-            subscription = self._subscriptions.get(id)
-            if subscription is not None:
-                subscription._put(delivery)
-            elif message.number and id in self._kept:
-                self._early.setdefault(id, []).append(delivery)
+        inboxes: dict[Inbox | None, None] = dict.fromkeys(
+            self._subscriptions.get(id, self._rest) for id in message.subscriptions
+        )
+        stray = [id for id in message.subscriptions if id not in self._subscriptions] if None in inboxes else []
+        receivers = len(inboxes) if not stray else len(inboxes) - 1 + len(stray)
+        arrival = Arrival(self._protocol.epoch, message.number, receivers, receivers)
+        for inbox in inboxes:
+            if inbox is not None:
+                inbox._put(self._delivery(message, arrival))
+        for id in stray:
+            if message.number and id in self._kept:
+                self._early.setdefault(id, []).append(self._delivery(message, arrival))
             else:
-                self._let_go((delivery,))
+                self._let_go((self._delivery(message, arrival),))
+
+    def _delivery(self, message: Deliver, arrival: Arrival) -> Delivery:
+        return Delivery(
+            message.attributes, message.subscriptions, message.publisher, message.event, message.durable, message.late,
+            message.number, arrival, self,
+        )  # fmt: skip
 
     def _fail(self, error: Exception) -> None:
         self._end = error if isinstance(error, NetworkError) else NetworkError(str(error))
@@ -418,8 +524,8 @@ class Client:
     def _finish_all(self, error: NetworkError) -> None:
         for request in list(self._requests):
             self._settle(request, error)
-        for subscription in self._subscriptions.values():
-            subscription._finish(None if isinstance(error, ClosedError) else error)
+        for inbox in {*self._subscriptions.values(), *([self._rest] if self._rest is not None else [])}:
+            inbox._finish(None if isinstance(error, ClosedError) else error)
 
 
 class connect:  # noqa: N801

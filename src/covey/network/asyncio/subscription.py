@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
 
 from covey.network.errors import ClosedError, NetworkError
 
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from covey.network.asyncio.client import Client
 
 
-@dataclass(slots=True, eq=False)
-class Arrival:
+class Arrival(msgspec.Struct, eq=False, gc=False):
     """What the deliveries of one event to several subscriptions have in common."""
 
     epoch: int
@@ -26,8 +26,7 @@ class Arrival:
     unfinished: int
 
 
-@dataclass(slots=True, eq=False)
-class Delivery:
+class Delivery(msgspec.Struct, eq=False):
     """An event that matched."""
 
     attributes: dict[str, Any]
@@ -41,52 +40,45 @@ class Delivery:
     """It may come after events of the same publisher that were published later."""
     number: int
     """Above 0 for what must be acknowledged."""
-    _arrival: Arrival = field(repr=False)
-    _client: Client = field(repr=False)
-    _acked: bool = field(default=False, repr=False)
+    _arrival: Arrival
+    _client: Client
+    _acked: bool = False
 
     def __getitem__(self, name: str) -> Any:
         return self.attributes[name]
 
+    def __repr__(self) -> str:
+        public = (name for name in self.__struct_fields__ if not name.startswith("_"))
+        return f"Delivery({', '.join(f'{name}={getattr(self, name)!r}' for name in public)})"
+
     def ack(self) -> None:
         """Say that it needn't be delivered again."""
-        if not self._acked:
-            self._acked = True
-            self._client._finished(self._arrival)
+        self._client._finish((self,))
 
 
-class Subscription:
-    """The events that one filter asks for: iterate over it, or `get` one at a time.
+class Inbox:
+    """Deliveries that wait to be taken: iterate over it, or `get` one, or all that are there, at a time."""
 
-    A delivery counts as done when the next one is asked for, unless `manual_ack` is set: then `delivery.ack()` says so.
-    """
-
-    def __init__(self, client: Client, id: str, filter: str, *, manual_ack: bool) -> None:
-        self.id = id
-        self.filter = filter
+    def __init__(self, client: Client, *, manual_ack: bool) -> None:
         self._client = client
         self._manual_ack = manual_ack
         self._queue: deque[Delivery] = deque()
         self._ready = asyncio.Event()
-        self._last: Delivery | None = None
+        self._last: list[Delivery] = []
         self._end: NetworkError | None = None
         self._closed = False
 
     async def get(self) -> Delivery:
         """The next delivery. Raises SubscriptionEndedError once the lease has ended."""
-        self._done_with_last()
-        while not self._queue:
-            if self._end is not None:
-                raise self._end
-            if self._closed:
-                raise ClosedError(f"the subscription {self.id!r} is closed")
-            self._ready.clear()
-            await self._ready.wait()
-        delivery = self._queue.popleft()
-        self._client._taken(delivery._arrival)
-        if not self._manual_ack:
-            self._last = delivery
-        return delivery
+        await self._wait()
+        return self._handed_out([self._queue.popleft()])[0]
+
+    async def get_many(self) -> list[Delivery]:
+        """All deliveries that are there, in order; waits until there is one. No more can be than the credit allows."""
+        await self._wait()
+        deliveries = list(self._queue)
+        self._queue.clear()
+        return self._handed_out(deliveries)
 
     async def __aiter__(self) -> AsyncIterator[Delivery]:
         while True:
@@ -98,8 +90,7 @@ class Subscription:
 
     async def close(self) -> None:
         """Unsubscribe."""
-        self._done_with_last()
-        await self._client.unsubscribe(self.id)
+        raise NotImplementedError
 
     async def __aenter__(self) -> Self:
         return self
@@ -110,16 +101,110 @@ class Subscription:
         with contextlib.suppress(ClosedError):
             await self.close()
 
+    async def _wait(self) -> None:
+        self._done_with_last()
+        while not self._queue:
+            if self._end is not None:
+                raise self._end
+            if self._closed:
+                raise ClosedError(f"{self} is closed")
+            self._ready.clear()
+            await self._ready.wait()
+
+    def _handed_out(self, deliveries: list[Delivery]) -> list[Delivery]:
+        self._client._take(deliveries)
+        if not self._manual_ack:
+            self._last = deliveries
+        return deliveries
+
     def _done_with_last(self) -> None:
-        if self._last is not None:
-            self._last.ack()
-            self._last = None
+        if self._last:
+            self._client._finish(self._last)
+            self._last = []
 
     def _put(self, delivery: Delivery) -> None:
         self._queue.append(delivery)
-        self._ready.set()
+        if len(self._queue) == 1:
+            self._ready.set()
+
+    def _leave(self, id: str) -> list[Delivery]:
+        """A subscription is over; gives what waits for it alone."""
+        raise NotImplementedError
 
     def _finish(self, error: NetworkError | None) -> None:
         self._end = error
         self._closed = True
         self._ready.set()
+
+
+class Subscription(Inbox):
+    """The events that one filter asks for: iterate over it, or `get` one at a time.
+
+    A delivery counts as done when the next one is asked for, unless `manual_ack` is set: then `delivery.ack()` says so.
+    """
+
+    def __init__(self, client: Client, id: str, filter: str, *, manual_ack: bool) -> None:
+        super().__init__(client, manual_ack=manual_ack)
+        self.id = id
+        self.filter = filter
+
+    def __str__(self) -> str:
+        return f"the subscription {self.id!r}"
+
+    async def close(self) -> None:
+        """Unsubscribe."""
+        self._done_with_last()
+        await self._client.unsubscribe(self.id)
+
+    def _leave(self, id: str) -> list[Delivery]:  # noqa: ARG002
+        left = list(self._queue)
+        self._queue.clear()
+        self._finish(None)
+        return left
+
+
+class SubscriptionGroup(Inbox):
+    """The events that any of many filters asks for, each once; `delivery.subscriptions` tells which of them did."""
+
+    def __init__(self, client: Client, filters: Mapping[str, str], *, manual_ack: bool) -> None:
+        super().__init__(client, manual_ack=manual_ack)
+        self.filters = dict(filters)
+        """By the subscriptions' ids."""
+
+    def __str__(self) -> str:
+        return "the group of subscriptions"
+
+    async def close(self) -> None:
+        """Unsubscribe all of them."""
+        self._done_with_last()
+        await self._client.unsubscribe(*self.filters)
+        self._finish(None)
+
+    def _leave(self, id: str) -> list[Delivery]:
+        self.filters.pop(id, None)
+        left = [
+            one for one in self._queue if id in one.subscriptions and self.filters.keys().isdisjoint(one.subscriptions)
+        ]
+        if left:
+            gone = {one.event for one in left}
+            self._queue = deque(one for one in self._queue if one.event not in gone)
+        if not self.filters:
+            self._finish(None)
+        return left
+
+
+class LoadedSubscriptions(Inbox):
+    """The events for subscriptions that were loaded for a client; closing it ends none of them."""
+
+    def __str__(self) -> str:
+        return "the inbox of loaded subscriptions"
+
+    async def close(self) -> None:
+        """Take no more; what waits here waits for another one."""
+        self._done_with_last()
+        if self._client._rest is self:
+            self._client._rest = None
+        for delivery in self._queue:
+            self._client._early.setdefault(delivery.subscriptions[0], []).append(delivery)
+        self._queue.clear()
+        self._finish(None)

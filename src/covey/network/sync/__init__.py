@@ -1,6 +1,6 @@
 """Clients for programs without asyncio. `covey.network.asyncio` has the same modules for those with it."""
 
 from covey.network.sync.client import Client, connect
-from covey.network.sync.subscription import Delivery, Subscription
+from covey.network.sync.subscription import Delivery, Subscription, SubscriptionGroup
 
-__all__ = ["Client", "Delivery", "Subscription", "connect"]
+__all__ = ["Client", "Delivery", "Subscription", "SubscriptionGroup", "connect"]

@@ -19,7 +19,7 @@ from typing import Any, Self
 from covey.filters.algebra import Filter
 from covey.network.asyncio import client as asynchronous
 from covey.network.errors import ClosedError
-from covey.network.sync.subscription import Loop, Result, Subscription
+from covey.network.sync.subscription import Loop, Result, Subscription, SubscriptionGroup
 
 
 class Client:
@@ -58,9 +58,21 @@ class Client:
         work = self._inner.subscribe(filter, id=id, durable=durable, lease=lease, manual_ack=manual_ack)
         return Subscription(self._run(work), self._loop)
 
-    def unsubscribe(self, id: str) -> None:
-        """End a subscription."""
-        self._run(self._inner.unsubscribe(id))
+    def subscribe_many(
+        self,
+        filters: Mapping[str, str | Filter],
+        *,
+        durable: bool = False,
+        lease: float | None = None,
+        manual_ack: bool = False,
+    ) -> SubscriptionGroup:
+        """Ask for the events of many filters, given by their ids, in one inbox; returns when all are known."""
+        work = self._inner.subscribe_many(filters, durable=durable, lease=lease, manual_ack=manual_ack)
+        return SubscriptionGroup(self._run(work), self._loop)
+
+    def unsubscribe(self, *ids: str) -> None:
+        """End subscriptions."""
+        self._run(self._inner.unsubscribe(*ids))
 
     def advertise(
         self, filter: str | Filter, *, id: str | None = None, durable: bool = False, lease: float | None = None

@@ -68,24 +68,21 @@ class Delivery:
         self._loop.soon(self._inner.ack)
 
 
-class Subscription:
-    """The events that one filter asks for: iterate over it, or `get` one at a time."""
+class Inbox:
+    """Deliveries that wait to be taken: iterate over it, or `get` one, or all that are there, at a time."""
 
-    def __init__(self, inner: asynchronous.Subscription, loop: Loop) -> None:
+    def __init__(self, inner: asynchronous.Inbox, loop: Loop) -> None:
         self._inner = inner
         self._loop = loop
-        self.id = inner.id
-        self.filter = inner.filter
 
     def get(self, timeout: float | None = None) -> Delivery:
         """The next delivery; raises TimeoutError after `timeout` seconds without one."""
+        return Delivery(self._loop.run(_within(timeout, self._inner.get())), self._loop)
 
-        async def get() -> asynchronous.Delivery:
-            # The deadline is kept in the loop: a delivery is either taken or left, never taken by nobody.
-            async with asyncio.timeout(timeout):
-                return await self._inner.get()
-
-        return Delivery(self._loop.run(get()), self._loop)
+    def get_many(self, timeout: float | None = None) -> list[Delivery]:
+        """All deliveries that are there, in order; waits as `get` does until there is one."""
+        found = self._loop.run(_within(timeout, self._inner.get_many()))
+        return [Delivery(one, self._loop) for one in found]
 
     def __iter__(self) -> Iterator[Delivery]:
         while True:
@@ -106,3 +103,26 @@ class Subscription:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class Subscription(Inbox):
+    """The events that one filter asks for: iterate over it, or `get` one at a time."""
+
+    def __init__(self, inner: asynchronous.Subscription, loop: Loop) -> None:
+        super().__init__(inner, loop)
+        self.id = inner.id
+        self.filter = inner.filter
+
+
+class SubscriptionGroup(Inbox):
+    """The events that any of many filters asks for, each once."""
+
+    def __init__(self, inner: asynchronous.SubscriptionGroup, loop: Loop) -> None:
+        super().__init__(inner, loop)
+        self.filters = inner.filters
+
+
+async def _within(seconds: float | None, work: Coroutine[Any, Any, Result]) -> Result:
+    # The deadline is kept in the loop: a delivery is either taken or left, never taken by nobody.
+    async with asyncio.timeout(seconds):
+        return await work

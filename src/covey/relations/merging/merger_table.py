@@ -94,6 +94,10 @@ class MergerTable(Generic[Id]):
         """All subscriptions as they were added."""
         return dict(self._filters)
 
+    def filter(self, id: Id) -> Filter:
+        """A subscription as it was added."""
+        return self._filters[id]
+
     def entry(self, id: Id) -> Merger[Id]:
         """The entry that a subscription is part of."""
         try:
