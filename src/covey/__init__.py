@@ -1,6 +1,6 @@
 """covey: content-based publish/subscribe. Register Boolean subscriptions, match events to those who asked for them."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covey.errors import (
     CoveyError,
@@ -14,37 +14,75 @@ from covey.errors import (
     SchemaError,
     UnknownIdError,
 )
-from covey.events import Attribute, Schema, parse_xml, read_json_lines
 from covey.filters import Filter, attr
-from covey.history import Profile
+from covey.filters.algebra import relations_in
 from covey.language import from_json, parse, to_json
+from covey.lazily import names_of
 from covey.limits import Limits
-from covey.matching import (
-    AddManyError,
-    AddReport,
-    BadSubscription,
-    Explanation,
-    Index,
-    IndexStats,
-    Matches,
-    Statistics,
-    explain,
-)
-from covey.relations import Relation, relate
-from covey.relations.merging import Merger, merge
+
+if TYPE_CHECKING:
+    from covey.events import Attribute, Schema, parse_xml, read_json_lines
+    from covey.history import Profile
+    from covey.matching import (
+        AddManyError,
+        AddReport,
+        BadSubscription,
+        Explanation,
+        Index,
+        IndexStats,
+        Matches,
+        Statistics,
+        explain,
+    )
+    from covey.relations import Relation, relate
+    from covey.relations.merging import Merger, merge
 
 __version__ = "0.1.0"
 
+relations_in("covey.relations.exact")
+
+_find = names_of(
+    "covey",
+    {
+        "covey.events": (
+            "Attribute",
+            "Schema",
+            "parse_xml",
+            "read_json_lines",
+        ),
+        "covey.history": ("Profile",),
+        "covey.matching": (
+            "AddManyError",
+            "AddReport",
+            "BadSubscription",
+            "Explanation",
+            "Index",
+            "IndexStats",
+            "Matches",
+            "Statistics",
+            "explain",
+        ),
+        "covey.relations": (
+            "Relation",
+            "relate",
+        ),
+        "covey.relations.merging": (
+            "Merger",
+            "merge",
+        ),
+        "covey.network": ("connect", "connect_sync"),
+    },
+)
+
 
 def __getattr__(name: str) -> Any:
-    """Clients of brokers are imported when they are first used, since they need the extra `broker`."""
-    if name not in ("connect", "connect_sync"):
-        raise AttributeError(f"module 'covey' has no attribute {name!r}")
+    """What takes long to import is imported when it is first used; clients of brokers need the extra `broker`."""
     try:
-        from covey import network
+        return _find(name)
     except ModuleNotFoundError as error:
+        if name not in ("connect", "connect_sync"):
+            raise
         raise CoveyError(f"covey.{name} needs {error.name}; pip install 'covey[broker]'") from None
-    return getattr(network, name)
 
 
 __all__ = [

@@ -5,22 +5,27 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 
-from covey.cli import broker_arguments, spark_arguments
+from covey.cli import broker_arguments, lab_arguments, spark_arguments
 from covey.cli.sources import FORMATS, Format
 from covey.errors import CoveyError
 from covey.filters.semantics import SEMANTICS, Semantics
 from covey.language import DIALECTS
-from covey.relations.pruning import DIMENSIONS, Dimension
+
+if TYPE_CHECKING:
+    from covey.relations.pruning import Dimension
 
 OnError: TypeAlias = Literal["raise", "skip"]
+
+DIMENSIONS: Final[tuple[Dimension, ...]] = ("network", "memory", "throughput")
+"""`covey.relations.pruning` has them too; importing it takes a second."""
 
 BATCH_SIZE: Final = 32_768
 """Events a batch: enough that matching costs little an event, few enough that dense matches fit in memory."""
 
 
-class Options(spark_arguments.SparkOptions, broker_arguments.BrokerOptions):
+class Options(spark_arguments.SparkOptions, broker_arguments.BrokerOptions, lab_arguments.LabOptions):
     """What the user asked for. Each command has its own part of these."""
 
     command: str
@@ -64,8 +69,8 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see {self.prog} --help")
 
 
-def parse(arguments: Sequence[str] | None = None) -> Options:
-    """The options of a command line."""
+def parser() -> argparse.ArgumentParser:
+    """All commands and their options."""
     parser = _Parser(
         prog="covey",
         description="Match events with Boolean subscriptions: who asked for what?",
@@ -81,14 +86,20 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
     _demo(commands)
     spark_arguments.add(commands, _filters, _positive)
     broker_arguments.add(commands, _positive)
-    options, rest = parser.parse_known_args(arguments, namespace=Options())
+    lab_arguments.add(commands, _positive)
+    return parser
+
+
+def parse(arguments: Sequence[str] | None = None) -> Options:
+    """The options of a command line."""
+    options, rest = parser().parse_known_args(arguments, namespace=Options())
     if options.command == "explain":
         # argparse gives up on a list of words once an option stands between them.
         options.words += [word for word in rest if not word.startswith("-") or word == "-"]
         rest = [word for word in rest if word not in options.words]
     if rest:
         raise UsageError(f"{rest[0]} is not an option here; see covey {options.command} --help")
-    if options.command in ("index", "spark"):
+    if options.command in ("index", "spark", "lab", "load"):
         options.command = f"{options.command} {options.action}"
     return options
 

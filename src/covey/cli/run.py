@@ -8,52 +8,43 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Final
 
-from covey.cli import (
-    advertise,
-    broker_server,
-    broker_status,
-    broker_tokens,
-    compact,
-    demo,
-    explain,
-    index_files,
-    match,
-    pub,
-    relate,
-    spark_compact,
-    spark_match,
-    spark_profile,
-    spark_stream,
-    sub,
-)
-from covey.cli.arguments import Options, parse
+from covey.cli.arguments import parse
 from covey.cli.terminal import complain
 from covey.errors import CoveyError
 
-COMMANDS: Final[dict[str, Callable[[Options], int]]] = {
-    "match": match.run,
-    "explain": explain.run,
-    "relate": relate.run,
-    "compact": compact.run,
-    "index build": index_files.build,
-    "index stats": index_files.stats,
-    "demo": demo.run,
-    "spark match": spark_match.run,
-    "spark stream": spark_stream.run,
-    "spark profile": spark_profile.run,
-    "spark compact": spark_compact.run,
-    "broker": broker_server.run,
-    "pub": pub.run,
-    "sub": sub.run,
-    "advertise": advertise.run,
-    "status": broker_status.status,
-    "routes": broker_status.routes,
-    "trace": broker_status.trace,
-    "token": broker_tokens.run,
+COMMANDS: Final = {
+    "match": ("match", "run"),
+    "explain": ("explain", "run"),
+    "relate": ("relate", "run"),
+    "compact": ("compact", "run"),
+    "index build": ("index_files", "build"),
+    "index stats": ("index_files", "stats"),
+    "demo": ("demo", "run"),
+    "spark match": ("spark_match", "run"),
+    "spark stream": ("spark_stream", "run"),
+    "spark profile": ("spark_profile", "run"),
+    "spark compact": ("spark_compact", "run"),
+    "lab list": ("lab", "show"),
+    "lab run": ("lab", "run"),
+    "lab report": ("lab", "report"),
+    "broker": ("broker_server", "run"),
+    "pub": ("pub", "run"),
+    "sub": ("sub", "run"),
+    "advertise": ("advertise", "run"),
+    "status": ("broker_status", "status"),
+    "routes": ("broker_status", "routes"),
+    "trace": ("broker_status", "trace"),
+    "load subscriptions": ("load", "subscriptions"),
+    "load profile": ("load", "profile"),
+    "load list": ("load", "show"),
+    "load drop": ("load", "drop"),
+    "token": ("broker_tokens", "run"),
 }
+"""The module in this room and the function in it; imported when it is asked for."""
 
 INTERRUPTED: Final = 130
 
@@ -62,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the exit code."""
     try:
         options = parse(arguments)
-        code = COMMANDS[options.command](options)
+        module, function = COMMANDS[options.command]
+        code: int = getattr(import_module(f"covey.cli.{module}"), function)(options)
         sys.stdout.flush()
         return code
     except BrokenPipeError:

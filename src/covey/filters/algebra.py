@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Relations(Protocol):
 
 
 _relations: list[Relations] = []
+_home: list[str] = []
 
 
 def use_relations(relations: Relations) -> None:
@@ -35,7 +37,14 @@ def use_relations(relations: Relations) -> None:
     _relations[:] = [relations]
 
 
+def relations_in(module: str) -> None:
+    """Import this module, which puts itself in place, once a filter is asked how it relates."""
+    _home[:] = [module]
+
+
 def _known_relations() -> Relations:
+    if not _relations and _home:
+        import_module(_home[0])
     if not _relations:
         raise RuntimeError("nothing decides how filters relate yet; import covey.relations first")
     return _relations[0]

@@ -5,8 +5,9 @@ and clocks. May import `covey.routing` and all below it; must not know the simul
 aiohttp and prometheus_client, which the extra `broker` brings.
 """
 
-from covey.network.asyncio.client import connect
-from covey.network.configuration import Security, ServerConfig, TlsFiles
+from typing import TYPE_CHECKING, Any
+
+from covey.lazily import names_of
 from covey.network.errors import (
     ClosedError,
     ConnectionLostError,
@@ -16,11 +17,41 @@ from covey.network.errors import (
     SessionTakenError,
     SubscriptionEndedError,
 )
-from covey.network.limits import NetworkLimits
-from covey.network.server import Server
-from covey.network.sync.client import connect as connect_sync
-from covey.network.tls import client_context
-from covey.network.tokens import Principal, sign
+
+if TYPE_CHECKING:
+    from covey.network.asyncio.client import connect
+    from covey.network.configuration import Security, ServerConfig, TlsFiles
+    from covey.network.limits import NetworkLimits
+    from covey.network.server import Server
+    from covey.network.sync.client import connect as connect_sync
+    from covey.network.tls import client_context
+    from covey.network.tokens import Principal, sign
+
+_find = names_of(
+    "covey.network",
+    {
+        "covey.network.asyncio.client": ("connect",),
+        "covey.network.configuration": (
+            "Security",
+            "ServerConfig",
+            "TlsFiles",
+        ),
+        "covey.network.limits": ("NetworkLimits",),
+        "covey.network.server": ("Server",),
+        "covey.network.sync.client": ("connect as connect_sync",),
+        "covey.network.tls": ("client_context",),
+        "covey.network.tokens": (
+            "Principal",
+            "sign",
+        ),
+    },
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when it is first used: clients don't need what a broker does."""
+    return _find(name)
+
 
 __all__ = [
     "ClosedError",

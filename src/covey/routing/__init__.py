@@ -5,33 +5,86 @@ randomness. `broker.py` opens with the rules. May import `covey.relations` and a
 servers or storage.
 """
 
-from covey.routing.broker import Broker
-from covey.routing.config import (
-    STRATEGIES,
-    AdaptiveFiltering,
-    BrokerConfig,
-    BrokerLimits,
-    ConfigError,
-    MergingOptions,
-    PruningOptions,
-    Strategy,
-    SubsumptionOptions,
-    Timing,
+from typing import TYPE_CHECKING, Any
+
+from covey.lazily import names_of
+
+if TYPE_CHECKING:
+    from covey.routing.broker import Broker
+    from covey.routing.config import (
+        STRATEGIES,
+        AdaptiveFiltering,
+        BrokerConfig,
+        BrokerLimits,
+        ConfigError,
+        MergingOptions,
+        PruningOptions,
+        Strategy,
+        SubsumptionOptions,
+        Timing,
+    )
+    from covey.routing.inspection import BrokerStatus, LinkView, status
+    from covey.routing.journal import Drop, Outputs, Put, Record
+    from covey.routing.messages import (
+        AddPeer,
+        ClientDown,
+        ClientUp,
+        FromClient,
+        FromPeer,
+        PeerDown,
+        PeerUp,
+        Permissions,
+        RemovePeer,
+        Tick,
+    )
+
+_find = names_of(
+    "covey.routing",
+    {
+        "covey.routing.broker": ("Broker",),
+        "covey.routing.config": (
+            "STRATEGIES",
+            "AdaptiveFiltering",
+            "BrokerConfig",
+            "BrokerLimits",
+            "ConfigError",
+            "MergingOptions",
+            "PruningOptions",
+            "Strategy",
+            "SubsumptionOptions",
+            "Timing",
+        ),
+        "covey.routing.inspection": (
+            "BrokerStatus",
+            "LinkView",
+            "status",
+        ),
+        "covey.routing.journal": (
+            "Drop",
+            "Outputs",
+            "Put",
+            "Record",
+        ),
+        "covey.routing.messages": (
+            "AddPeer",
+            "ClientDown",
+            "ClientUp",
+            "FromClient",
+            "FromPeer",
+            "PeerDown",
+            "PeerUp",
+            "Permissions",
+            "RemovePeer",
+            "Tick",
+        ),
+    },
 )
-from covey.routing.inspection import BrokerStatus, LinkView, status
-from covey.routing.journal import Drop, Outputs, Put, Record
-from covey.routing.messages import (
-    AddPeer,
-    ClientDown,
-    ClientUp,
-    FromClient,
-    FromPeer,
-    PeerDown,
-    PeerUp,
-    Permissions,
-    RemovePeer,
-    Tick,
-)
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when it is first used: clients don't need what a broker does."""
+    return _find(name)
+
 
 __all__ = [
     "STRATEGIES",

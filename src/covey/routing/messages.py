@@ -13,12 +13,14 @@ looking through thousands of events again and again would cost more than passing
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from covey.filters.algebra import Filter
-from covey.history import Profile
+
+if TYPE_CHECKING:
+    from covey.history import Profile
 
 
 class Struct(msgspec.Struct, frozen=True, tag=True, array_like=True):
