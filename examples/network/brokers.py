@@ -13,6 +13,7 @@ import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from covey.console import console
 from covey.network import Server, ServerConfig
 from covey.routing.config import BrokerConfig
 
@@ -31,7 +32,7 @@ async def start(stack: AsyncExitStack, data: Path) -> dict[str, str]:
             peers={peer: urls[peer] for peer in peers},
             data=data / name,
         )
-        servers.append(await stack.enter_async_context(Server(config)))
+        servers.append(await stack.enter_async_context(Server(config, doors=[console])))
     # A subscription is confirmed when all brokers that can be reached know it; so let all be reached first.
     while not all(link.synced for server in servers for link in server.engine.broker.links.values()):
         await asyncio.sleep(0.05)

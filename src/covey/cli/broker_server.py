@@ -49,6 +49,7 @@ def _flags(options: Options) -> dict[str, Any]:
 
 
 async def _serve(config: ServerConfig) -> None:
+    from covey.console import console
     from covey.network.server import run
 
     stop = asyncio.Event()
@@ -60,4 +61,4 @@ async def _serve(config: ServerConfig) -> None:
         # A line that scripts can wait for, and read the port from.
         print(f"broker {config.broker.broker} listens on {server.url}", flush=True)
 
-    await run(config, ready, stop)
+    await run(config, ready, stop, doors=[console])
