@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: setup demo test lint bench fuzz soak network lab clean
+.PHONY: setup demo test lint bench fuzz soak network lab lab-quick clean docs
 
 setup: $(STAMP)
 
@@ -26,6 +26,11 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The pages as a site in build/site. docs/cli.md and the limits of docs/operations.md are made from the code first.
+docs: setup
+	$(BIN)/python -m tests.docs.generated
+	$(BIN)/mkdocs build --strict --quiet
+
 bench: setup
 	$(BIN)/python -m benchmarks
 
@@ -41,9 +46,14 @@ network: setup
 soak: setup
 	$(BIN)/python -m covey.simulation $${COVEY_SOAK_SEEDS:-10000}
 
-# The diagrams' node counts before and after restriction, at 25,000 to 100,000 queries.
+# The papers' tables and figures at full size, some half an hour on two cores; the page goes to docs/lab. What is
+# finished is kept in .covey-lab: run it again to go on.
 lab: setup
-	$(BIN)/python -m benchmarks.diagrams.node_table
+	$(BIN)/covey lab run --report docs/lab
+
+# The same at a hundredth of the size, in about two minutes.
+lab-quick: setup
+	$(BIN)/covey lab run --scale 0.01 --report lab-report
 
 clean:
 	rm -rf .venv .hypothesis .mypy_cache .ruff_cache .import_linter_cache build dist

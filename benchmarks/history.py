@@ -16,10 +16,10 @@ import pyarrow as pa
 
 import covey
 from benchmarks import sections
-from benchmarks.relations.auctions import generate as auctions
 from covey.diagrams import SharedDiagram
 from covey.filters import Filter
 from covey.history import Chances, Profile
+from covey.lab.workloads.auctions import generate as auctions
 from covey.matching import Index
 from covey.relations.merging import Uniform, merge_table
 from covey.relations.pruning import Pruner

@@ -4,8 +4,9 @@ First table: nodes before and after dependency restriction, one variable for eac
 Second: seconds for 1,000 messages by density, MVEvalBDD under `strict` and EvalBDD under `simple` on total messages,
 on the restricted diagram, one message at a time, from its attributes to the list of queries. Third: the four orders.
 
-The paper's grammar isn't published; `queries.py` says how ours was calibrated. The paper's machine was a Pentium Pro
-at 200 MHz: compare the shape of a row (how it falls with density, how it grows with queries), not its height.
+The paper's grammar isn't published; `covey.lab.workloads.queries` says how ours was calibrated. The paper's machine was
+a Pentium Pro at 200 MHz: compare the shape of a row (how it falls with density, how it grows with queries), not its
+height. `covey lab run campailla` has the same figures on a page, with the paper's beside them.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from benchmarks.diagrams.queries import KINDS, messages, queries
 from covey.diagrams import ORDERS, Domain, FlatDiagram, OrderName, SharedDiagram, Snapshot, restrict
 from covey.filters import Filter
+from covey.lab.workloads.queries import KINDS, messages, queries
 
 Result = TypeVar("Result")
 

@@ -1,7 +1,8 @@
 """`python -m benchmarks.relations.compaction`: `covey compact` of many subscriptions, as a user runs it, on one core.
 
-Subscriptions are those of `predicate_pools.py` as text, in a file of JSON lines; the command parses them, goes through
-identity, covering, perfect merging and covering of mergers, and writes what is left. Prints Markdown.
+Subscriptions are those of `covey.lab.workloads.predicate_pools` as text, in a file of JSON lines; the command parses
+them, goes through identity, covering, perfect merging and covering of mergers, and writes what is left. Prints
+Markdown.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from pathlib import Path
 
 from benchmarks import sections
-from benchmarks.relations.predicate_pools import SET_A, SET_B, Pool, draw
+from covey.lab.workloads.predicate_pools import SET_A, SET_B, Pool, draw
 
 
 def write(pool: Pool, count: int, path: Path) -> None:
@@ -52,7 +53,7 @@ def main() -> None:
             memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
             parts.append(
                 f"Set {pool.name}, {options.subscriptions:,} subscriptions: {seconds:.0f} s on one core from file to "
-                f"file, at most {memory:,.0f} MB resident.\n\n```\n{steps}\n```\n"
+                f"file, at most {memory:,.0f} MB resident.\n\n```text\n{steps}\n```\n"
             )
             print(parts[-1], flush=True)
     if options.write:

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from benchmarks.machine import describe
-from benchmarks.relations.predicate_pools import SET_A, SET_B, SUBSCRIPTIONS, Drawn, Pool, draw
 from covey.filters import Filter
+from covey.lab.scan_kernels import scan
+from covey.lab.workloads.predicate_pools import SET_A, SET_B, SUBSCRIPTIONS, Drawn, Pool, draw
 from covey.relations.conjunctions import Conjunction, conjunction_of
 from covey.relations.covering import CoveringTable
 from covey.relations.covering.roots import BOTH, Box
@@ -115,33 +115,6 @@ def batch_rows(filled: Filled) -> list[str]:
     return rows
 
 
-@njit(cache=True, nogil=True)
-def _scan(assignment, starts, variables, wanted, hits):  # type: ignore[no-untyped-def]
-    """All roots one after the other, on a two-bit assignment of the variables, with the early exits of figure 7. Bit 2
-    is set for variables of the new one's attributes; a root with others can't cover it, and one without all can't be
-    covered by it."""
-    found = 0
-    for root in range(len(starts) - 1):
-        bits = wanted
-        matched = 0
-        for at in range(starts[root], starts[root + 1]):
-            own = assignment[variables[at]]
-            if own & 4:
-                matched += 1
-                bits &= own
-            else:
-                bits &= ~1
-            if bits == 0:
-                break
-        if bits & 1:
-            return root, 0
-        if bits & 2 and matched == assignment[len(assignment) - 1]:
-            hits[found] = root
-            found += 1
-            wanted &= ~1
-    return -1, found
-
-
 def phase_rows(filled: Filled) -> list[str]:
     """One pass for both directions against two passes: on a scan of all roots, and on the table's index."""
     table = filled.table
@@ -154,12 +127,12 @@ def phase_rows(filled: Filled) -> list[str]:
     asked = normal(new_ones(filled, QUERIES // 4, 13))
 
     def scan_once(assignment: NDArray[np.int8]) -> None:
-        _scan(assignment, starts, variables, 3, hits)
+        scan(assignment, starts, variables, 3, hits)
 
     def scan_twice(assignment: NDArray[np.int8]) -> None:
-        witness, _ = _scan(assignment, starts, variables, 1, hits)
+        witness, _ = scan(assignment, starts, variables, 1, hits)
         if witness < 0:
-            _scan(assignment, starts, variables, 2, hits)
+            scan(assignment, starts, variables, 2, hits)
 
     def search_once(box: Box) -> None:
         store.search(box, index, BOTH)

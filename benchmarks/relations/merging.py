@@ -3,8 +3,9 @@
     python -m benchmarks.relations.merging [--subscriptions 100000] [--set A] [--pieces 1] [--measure degree]
 
 The paper's 100,000 subscriptions became some 32,852 at threshold 0, by covering and perfect merging, and few more
-merged above 0.15; its world of subscriptions isn't known beyond what `predicate_pools.py` says. Its mergers are single
-predicates, hence one piece here, and its threshold bounds the degree times the merger's chance ("traffic").
+merged above 0.15; its world of subscriptions isn't known beyond what `covey.lab.workloads.predicate_pools` says.
+Its mergers are single predicates, hence one piece here, and its threshold bounds the degree times the merger's chance
+("traffic").
 
 Events are uniform on each attribute's range, those that are counted on drawn independently of those that degrees come
 from. Wanted events match a subscription; forwarded ones match the merged table. In vain, of all pairs of an event and
@@ -21,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import describe
-from benchmarks.relations.predicate_pools import ATTRIBUTES, SET_A, SET_B, Pool, draw, predicates
 from covey import Index
 from covey.filters import Compare, Filter, all_of
+from covey.lab.workloads.predicate_pools import ATTRIBUTES, SET_A, SET_B, Pool, draw, predicates
 from covey.relations.merging import Merger, Uniform, merge_table
 
 THRESHOLDS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)

@@ -14,10 +14,10 @@ import time
 
 import pyarrow as pa
 
-from benchmarks.relations.auctions import EVENTS, SUBSCRIPTIONS, generate
 from covey import Index, Statistics
 from covey.filters import Filter
 from covey.history import EventSample
+from covey.lab.workloads.auctions import EVENTS, SUBSCRIPTIONS, generate
 from covey.relations.pruning import DIMENSIONS, Dimension, Pruner
 
 SAMPLED = 10_000

@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.machine import describe
-from covey.relations.subsumption import NegativeSpace, Number, Rectangle, Space
+from covey.lab.workloads.rectangles import Ends, ends, regions, space
+from covey.relations.subsumption import NegativeSpace
 from covey.relations.subsumption.store import RectangleStore
 
-DOMAIN = 1000
 PAPER_EXACT = {
     2: (181, 118, 81, 73, 66),
     3: (15983, 20154, 19667, 20756, 22230),
@@ -41,32 +41,10 @@ PAPER_APPROXIMATE = {
 }
 STEPS = 5
 
-Ends = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-
-def workload(d: int, n: int, seed: int, *, exponent: float = 0.5, domain: int = DOMAIN) -> Ends:
-    """Lower and upper ends of n rectangles in d dimensions, both included, as the paper draws them."""
-    rng = np.random.default_rng(seed)
-    chances = 1.0 / np.arange(1, domain + 2) ** exponent
-    low = rng.choice(domain + 1, p=chances / chances.sum(), size=(n, d)).astype(np.float64)
-    return low, low + rng.random((n, d)) * (domain - low)
-
-
-def paper_space(d: int, domain: int = DOMAIN) -> Space:
-    """The space of the workload: numbers that every event has."""
-    return Space(Number(f"a{j}", 0, domain, optional=False) for j in range(d))
-
-
-def rectangles(space: Space, ends: Ends) -> list[Rectangle]:
-    """The workload as rectangles of its space."""
-    names = [dimension.attribute for dimension in space.dimensions]
-    pairs = zip(*(bounds.tolist() for bounds in ends), strict=True)
-    return [space.rectangle(dict(zip(names, zip(low, high, strict=True), strict=True))) for low, high in pairs]
-
-
-def pairwise_covered(ends: Ends) -> int:
+def pairwise_covered(bounds: Ends) -> int:
     """How many subscriptions an earlier one covers alone."""
-    low, high = ends
+    low, high = bounds
     return sum(
         bool(((low[:i] <= low[i]).all(axis=1) & (high[:i] >= high[i]).all(axis=1)).any()) for i in range(len(low))
     )
@@ -76,12 +54,10 @@ class Run:
     """Subscribes a workload and notes time, counts at every fifth, and memory."""
 
     def __init__(self, d: int, options: argparse.Namespace, exponent: float | None = None, **settings: Any) -> None:
-        self.ends = workload(
-            d, options.subscriptions, options.seed, exponent=options.exponent if exponent is None else exponent
-        )
-        space = paper_space(d)
-        subscriptions = rectangles(space, self.ends)
-        self.negative = NegativeSpace(space, **settings)
+        law = options.exponent if exponent is None else exponent
+        self.ends = ends(d, options.subscriptions, options.seed, law)
+        subscriptions = regions(space(d), self.ends)
+        self.negative = NegativeSpace(space(d), **settings)
         self.counts: list[int] = []
         fifth = max(1, len(subscriptions) // STEPS)
         start = time.process_time()
@@ -174,7 +150,7 @@ def index_rows(options: argparse.Namespace) -> Iterator[tuple[object, ...]]:
     for d in (3, 4):
         negative = Run(d, options).negative
         rows = negative.space.rows(negative.rectangles())
-        queries = negative.space.rows(tuple(rectangles(negative.space, workload(d, 1000, options.seed + 1))))
+        queries = negative.space.rows(tuple(regions(negative.space, ends(d, 1000, options.seed + 1))))
         store = RectangleStore(rows)
         start = time.process_time()
         found = sum(len(store.find(query)) for query in queries)

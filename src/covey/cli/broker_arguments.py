@@ -45,6 +45,8 @@ class BrokerOptions(argparse.Namespace):
     may_subscribe: str | None
     may_advertise: str | None
     admin: bool
+    client: str | None
+    compacted: str | None
 
 
 def add(commands: Any, positive: Callable[[str], int]) -> None:
@@ -54,6 +56,7 @@ def add(commands: Any, positive: Callable[[str], int]) -> None:
     _sub(commands, positive)
     _advertise(commands)
     _operators(commands)
+    _load(commands)
     _token(commands)
 
 
@@ -146,6 +149,39 @@ def _operators(commands: Any) -> None:
     for parser in (status, routes, trace):
         parser.add_argument("--json", action="store_true", help="print JSON")
         _connection(parser, named=False)
+
+
+def _load(commands: Any) -> None:
+    parser = commands.add_parser(
+        "load",
+        help="load subscriptions and profiles into a broker that runs",
+        description="Load what batch jobs made into a broker that runs; docs/loading.md has more. Where brokers know "
+        "who connects, this needs a token with --admin.",
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    made = actions.add_parser(
+        "subscriptions",
+        help="give a client the subscriptions of an index or a table",
+        description="Give a client the durable subscriptions of a saved index or a table, in the place of those that "
+        "the load of this name gave before. Only what differs changes, all of it or nothing.",
+    )
+    made.add_argument("subscriptions", metavar="FILE", help="a .covey index, Parquet, or lines of JSON")
+    made.add_argument("--name", required=True, help="the load's name; the same again replaces it")
+    made.add_argument("--client", help="whose subscriptions they are; by itself the load's name")
+    made.add_argument(
+        "--compacted", metavar="TABLE", help="what covey compact made of them: neighbours hear its entries instead"
+    )
+    profile = actions.add_parser(
+        "profile", help="judge by a profile how likely filters are to match: mergers, prunings, orders of tests"
+    )
+    profile.add_argument("file", metavar="FILE", help="what covey spark profile made")
+    listed = actions.add_parser("list", help="list loads")
+    dropped = actions.add_parser("drop", help="end all that a load gave")
+    dropped.add_argument("name", metavar="NAME", help="the load")
+    for one in (made, listed):
+        one.add_argument("--json", action="store_true", help="print JSON")
+    for one in (made, profile, listed, dropped):
+        _connection(one, named=False)
 
 
 def _token(commands: Any) -> None:

@@ -92,7 +92,7 @@ def _match(actions: Any, filters: Callable[[argparse.ArgumentParser], None], pos
         "drop the rows and go on (collect)",
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
-    _session(parser, positive)
+    add_session(parser, positive)
 
 
 def _stream(actions: Any, positive: Callable[[str], int]) -> None:
@@ -127,7 +127,7 @@ def _stream(actions: Any, positive: Callable[[str], int]) -> None:
         default="collect",
         help="note bad changes in the checkpoint and go on (collect, the default), or stop (raise)",
     )
-    _session(parser, positive, remote=False)
+    add_session(parser, positive, remote=False)
 
 
 def _profile(actions: Any, positive: Callable[[str], int]) -> None:
@@ -145,7 +145,7 @@ def _profile(actions: Any, positive: Callable[[str], int]) -> None:
     _columns_of_subscriptions(parser)
     _dialect(parser)
     parser.set_defaults(on_error="raise")
-    _session(parser, positive)
+    add_session(parser, positive)
 
 
 def _compact(actions: Any, positive: Callable[[str], int]) -> None:
@@ -178,7 +178,7 @@ def _compact(actions: Any, positive: Callable[[str], int]) -> None:
     _columns_of_subscriptions(parser)
     _semantics(parser)
     _dialect(parser)
-    _session(parser, positive)
+    add_session(parser, positive)
 
 
 def _form(parser: argparse.ArgumentParser, default: Form) -> None:
@@ -219,7 +219,8 @@ def _dialect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dialect", choices=tuple(DIALECTS), default="sql", help="of the filters (%(default)s)")
 
 
-def _session(parser: argparse.ArgumentParser, positive: Callable[[str], int], *, remote: bool = True) -> None:
+def add_session(parser: argparse.ArgumentParser, positive: Callable[[str], int], *, remote: bool = True) -> None:
+    """Add the options that say where Spark is."""
     where = parser.add_argument_group("Spark")
     master = where.add_mutually_exclusive_group()
     master.add_argument("--cores", type=positive, metavar="N", help="cores of this machine to use; by itself all")

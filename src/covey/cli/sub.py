@@ -29,6 +29,8 @@ def run(options: Options) -> int:
         subscription = subscriber.subscribe(
             options.filter, id=options.id, durable=options.durable, lease=options.lease, manual_ack=True
         )
+        # Whoever publishes from now on is heard: people see it, and scripts can wait for it.
+        complain("subscribed")
         left = options.most
         missed = 0
         while left is None or left > 0:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.relations.auctions import CATEGORIES, generate
-
 from covey import parse
 from covey.history import EventSample
+from covey.lab.workloads.auctions import CATEGORIES, generate
 from covey.relations.pruning import Pruner
 
 AUCTIONS = generate(400, 2_000, seed=3)

@@ -1,0 +1,142 @@
+"""Running many experiments: one after the other, each outcome kept, and a failure of one no end of the others."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from covey.lab.experiments import Chart, Experiment, LabError, Outcome, Panel, Row, Rows
+from covey.lab.running import Lab, write_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUICK: Final = 0.01
+"""The scale of `make lab-quick`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An experiment that was run: its outcome, or what went wrong; and the seconds that its points took."""
+
+    experiment: Experiment
+    outcome: Outcome | None
+    seconds: float
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How large, from which seed, how much at once, and where finished work is kept and since when it counts."""
+
+    work: Path
+    scale: float = 1.0
+    seed: int = 1
+    slots: int = 2
+    since: float = 0.0
+
+    @property
+    def outcomes(self) -> Path:
+        """Where outcomes of this scale and seed are."""
+        return self.work / "outcomes" / f"scale-{self.scale:g}-seed-{self.seed}"
+
+    def trace(self, experiment: Experiment) -> Path:
+        """Where the traceback of an experiment that failed is."""
+        return self.work / "problems" / f"{experiment.name}.txt"
+
+
+def run(
+    spark: SparkSession,
+    experiments: Sequence[Experiment],
+    settings: Settings,
+    *,
+    say: Callable[[Experiment, str], None] = lambda *_: None,
+    problem_of: Callable[[Exception], str] = str,
+) -> list[Finished]:
+    """Run experiments in turn; `say` hears what each is doing, `problem_of` puts what goes wrong into a line."""
+    finished = []
+    for one in experiments:
+        lab = Lab(
+            spark,
+            settings.work,
+            name=one.name,
+            scale=settings.scale,
+            seed=settings.seed,
+            slots=settings.slots,
+            since=settings.since,
+            say=lambda text, one=one: say(one, text),  # type: ignore[misc]
+        )
+        start = time.perf_counter()
+        try:
+            outcome = one.run(lab)
+        except Exception as error:
+            trace = settings.trace(one)
+            trace.parent.mkdir(parents=True, exist_ok=True)
+            trace.write_text(traceback.format_exc())
+            finished.append(Finished(one, None, time.perf_counter() - start, problem_of(error)))
+            continue
+        done = Finished(one, outcome, lab.seconds or time.perf_counter() - start)
+        keep(done, settings)
+        finished.append(done)
+    return finished
+
+
+def keep(done: Finished, settings: Settings) -> None:
+    """Keep an outcome: whole as JSON, its rows as Parquet."""
+    assert done.outcome is not None
+    outcome = done.outcome
+    path = settings.outcomes / f"{done.experiment.name}.json"
+    content = {
+        "rows": list(map(dict, outcome.rows)),
+        "parameters": dict(outcome.parameters),
+        "holds": outcome.holds,
+        "sentence": outcome.sentence,
+        "panels": [
+            {"title": one.title, "rows": list(map(dict, one.rows)), "chart": one.chart and asdict(one.chart)}
+            for one in outcome.panels
+        ],
+        "seconds": round(done.seconds, 2),
+    }
+    write_json(path, content)
+    pq.write_table(_table(outcome.rows), path.with_suffix(".parquet"))
+
+
+def kept(experiment: Experiment, settings: Settings) -> Finished | None:
+    """An outcome of an earlier run at this scale and seed."""
+    path = settings.outcomes / f"{experiment.name}.json"
+    if not path.exists():
+        return None
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+        panels = tuple(Panel(one["title"], one["rows"], _chart(one["chart"])) for one in content["panels"])
+        outcome = Outcome(content["rows"], content["parameters"], content["holds"], content["sentence"], panels)
+        return Finished(experiment, outcome, content["seconds"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise LabError(
+            f"{path} is not an outcome of the lab ({error}); delete it and run {experiment.name} again"
+        ) from None
+
+
+def all_kept(experiments: Sequence[Experiment], settings: Settings) -> dict[str, Finished]:
+    """All outcomes of earlier runs at this scale and seed, by name."""
+    found = ((one.name, kept(one, settings)) for one in experiments)
+    return {name: done for name, done in found if done is not None}
+
+
+def _chart(found: dict[str, Any] | None) -> Chart | None:
+    return None if found is None else Chart(**{**found, "y": tuple(found["y"]), "split": tuple(found["split"])})
+
+
+def _table(rows: Rows) -> pa.Table:
+    """Rows as a table; a column that some rows lack has nulls there."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    plain: list[Row] = [{name: row.get(name) for name in names} for row in rows]
+    return pa.Table.from_pylist(plain) if plain else pa.table({})

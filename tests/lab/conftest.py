@@ -1,0 +1,14 @@
+"""The session is that of tests/spark, in the same group of tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark.conftest import spark  # noqa: F401
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if "tests/lab/" in item.nodeid and "spark" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group("spark"))
