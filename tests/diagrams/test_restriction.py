@@ -6,7 +6,6 @@ import math
 import random
 
 import pytest
-from benchmarks.diagrams import queries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.strategies import events, filters
@@ -15,6 +14,7 @@ from covey.diagrams import Domain, SharedDiagram, Snapshot, restrict
 from covey.diagrams.restriction import relate
 from covey.filters import SEMANTICS, Compare, Filter, attr, matches
 from covey.filters.values import Kind
+from covey.lab.workloads import queries
 
 TYPED = {name: Domain(kind) for name, kind in queries.KINDS.items()}
 TOTAL = {name: Domain(kind, True) for name, kind in queries.KINDS.items()}

@@ -7,10 +7,8 @@ experiment shows how the result depends on it.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import pairwise
 from statistics import fmean, median
 from typing import Any, Final
@@ -18,6 +16,7 @@ from typing import Any, Final
 from covey.diagrams import ORDERS, Domain, FlatDiagram, SharedDiagram, Snapshot, restrict
 from covey.filters import Filter
 from covey.lab.experiments import Chart, Outcome, Panel, Paper, Row, Rows, experiment
+from covey.lab.measuring import without_collecting
 from covey.lab.readings import averaged, number, ratio, where
 from covey.lab.running import Lab
 from covey.lab.workloads.queries import CALIBRATED_AND, KINDS, messages, queries
@@ -163,7 +162,7 @@ def _grow(point: Row) -> list[Row]:
     conjunctive, negated = point.get("and_chance", CALIBRATED_AND), point.get("negated_chance", 0.0)
     sizes = _sizes(point)
     found: list[Row] = []
-    with _no_collector():
+    with without_collecting():
         filters = queries(sizes[-1], seed, conjunctive=float(conjunctive or 0), negated=float(negated or 0))
         diagram = SharedDiagram("simple", variable_for_inequality=True)
         for size, part in _parts(filters, sizes):
@@ -174,7 +173,7 @@ def _grow(point: Row) -> list[Row]:
 
 def _ordered(point: Row) -> Row:
     filters = queries(int(number(point, "queries")), int(number(point, "seed")))
-    with _no_collector():
+    with without_collecting():
         diagram = SharedDiagram("simple", variable_for_inequality=True)
         diagram.add_many(enumerate(filters), order=point["order"])  # type: ignore[arg-type]
         return _counts(diagram)
@@ -202,7 +201,7 @@ def _match(point: Row) -> list[Row]:
     seed, count, sizes = int(number(point, "seed")), int(number(point, "messages")), _sizes(point)
     batches = {density: messages(count, density, seed) for density in (DENSITIES if strict else (1.0,))}
     found: list[Row] = []
-    with _no_collector():
+    with without_collecting():
         diagram = SharedDiagram("strict" if strict else "simple")
         for size, part in _parts(queries(sizes[-1], seed), sizes):
             diagram.add_many(part)
@@ -243,15 +242,3 @@ def _parts(filters: Sequence[Filter], sizes: Sequence[int]) -> Iterator[tuple[in
 
 def _without(row: Row, *names: str) -> Row:
     return {name: value for name, value in row.items() if name not in names}
-
-
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Millions of small values and no cycles: collecting would take much of the time, and not the same each time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
