@@ -98,7 +98,10 @@ def test_a_body_that_grows_beyond_the_limit_is_refused_before_it_is_there() -> N
         decompressed(bomb, "gzip", LIMITS)
 
 
-@pytest.mark.parametrize(("body", "encoding"), [(b"x", "gzip"), (gzip.compress(b"xyz", mtime=0)[:-9], "gzip"), (b"x", "br")])
+CUT = gzip.compress(b"xyz", mtime=0)[:-9]
+
+
+@pytest.mark.parametrize(("body", "encoding"), [(b"x", "gzip"), (CUT, "gzip"), (b"x", "br")])
 def test_a_body_that_is_not_compressed_as_it_says_is_refused(body: bytes, encoding: str) -> None:
     with pytest.raises(FrameError):
         decompressed(body, encoding, LIMITS)
