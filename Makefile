@@ -16,9 +16,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/covey demo
 
-# Two workers: kernels are compiled once into a cache that they share.
+# Three workers: kernels are compiled once into a cache that they share, and much of the time is waiting for others.
 test: setup lint
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=25
 
 lint: setup
 	$(BIN)/ruff check

@@ -18,7 +18,7 @@ from covey.cli.stocks import changes, market, quotes, wishes
 from tests.cli.conftest import Outcome
 from tests.spark.conftest import spark  # noqa: F401
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("spark commands")
 
 Run = Callable[..., Outcome]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -18,7 +18,7 @@ from covey.cli.stocks import market, quotes, wishes
 from tests.cli.conftest import Outcome, lines
 from tests.spark.conftest import spark  # noqa: F401
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.xdist_group("spark commands"), pytest.mark.usefixtures("spark")]
 
 Run = Callable[..., Outcome]
 KINDS = ("jsonl", "csv", "parquet")

@@ -1,4 +1,4 @@
-"""The session is that of tests/spark, in the same group of tests."""
+"""The session is made as that of tests/spark; the laboratory's tests that need one are a group of their own."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             if "tests/lab/" in item.nodeid and "spark" in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.xdist_group("spark"))
+                item.add_marker(pytest.mark.xdist_group("lab"))

@@ -63,7 +63,7 @@ def results(
         entry |= {"paper_numbers": list(map(dict, one.paper_numbers))}
         if done is not None and done.outcome is not None:
             outcome = done.outcome
-            entry |= {"holds": outcome.holds, "sentence": outcome.sentence, "seconds": round(done.seconds, 2)}
+            entry |= {"holds": outcome.holds, "sentence": outcome.sentence, "seconds": done.seconds}
             entry |= {"parameters": dict(outcome.parameters), "rows": list(map(dict, outcome.rows))}
             entry["panels"] = [{"title": panel.title, "rows": list(map(dict, panel.rows))} for panel in outcome.panels]
         elif done is not None:

@@ -83,7 +83,7 @@ def run(
             trace.write_text(traceback.format_exc())
             finished.append(Finished(one, None, time.perf_counter() - start, problem_of(error)))
             continue
-        done = Finished(one, outcome, lab.seconds or time.perf_counter() - start)
+        done = Finished(one, outcome, round(lab.seconds or time.perf_counter() - start, 2))
         keep(done, settings)
         finished.append(done)
     return finished
@@ -103,7 +103,7 @@ def keep(done: Finished, settings: Settings) -> None:
             {"title": one.title, "rows": list(map(dict, one.rows)), "chart": one.chart and asdict(one.chart)}
             for one in outcome.panels
         ],
-        "seconds": round(done.seconds, 2),
+        "seconds": done.seconds,
     }
     write_json(path, content)
     pq.write_table(_table(outcome.rows), path.with_suffix(".parquet"))
