@@ -16,9 +16,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/covey demo
 
-# Three workers: kernels are compiled once into a cache that they share, and much of the time is waiting for others.
+# Two workers: kernels are compiled once into a cache that they share.
 test: setup lint
-	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations=25
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: setup
 	$(BIN)/ruff check
