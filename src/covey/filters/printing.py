@@ -33,6 +33,9 @@ from covey.filters.values import Scalar
 KEYWORDS = frozenset(["AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "RLIKE", "REGEXP", "IS", "NULL", "TRUE", "FALSE"])
 """Words that are never attribute names unless they are in backquotes."""
 
+QUOTED = KEYWORDS | {"SELECT", "FROM", "WITH", "TABLE", "WHERE", "CASE"}
+"""Names that are printed in backquotes: at the start of a condition the others would look like a query."""
+
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _ESCAPED = re.compile(r"[\\'\x00-\x1f\x7f]")
 _ESCAPES = {"\\": "\\\\", "'": "''", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\x1a": "\\Z"}
@@ -58,13 +61,13 @@ def to_sql(condition: Filter) -> str:
 
 def name_to_sql(name: str) -> str:
     """An attribute's dotted name, with backquotes around the parts that need them."""
-    if _PLAIN_NAME.fullmatch(name) and name.upper() not in KEYWORDS:
+    if _PLAIN_NAME.fullmatch(name) and name.upper() not in QUOTED:
         return name
     parts = name.split(".")
     if not all(parts):
         return _backquoted(name)
     return ".".join(
-        part if _PLAIN_NAME.fullmatch(part) and part.upper() not in KEYWORDS else _backquoted(part) for part in parts
+        part if _PLAIN_NAME.fullmatch(part) and part.upper() not in QUOTED else _backquoted(part) for part in parts
     )
 
 
