@@ -86,7 +86,7 @@ class Client:
         self._tls = tls
         self._reconnect = reconnect
         self._protocol = ClientProtocol(named=name is not None, most_bytes=message_bytes)
-        self._subscriptions: dict[str, Inbox] = {}
+        self._subscriptions: dict[str, Subscription | SubscriptionGroup] = {}
         self._kept: frozenset[str] = frozenset()
         self._early: dict[str, list[Delivery]] = {}
         self._rest: LoadedSubscriptions | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
@@ -56,7 +57,7 @@ class Delivery(msgspec.Struct, eq=False):
         self._client._finish((self,))
 
 
-class Inbox:
+class Inbox(ABC):
     """Deliveries that wait to be taken: iterate over it, or `get` one, or all that are there, at a time."""
 
     def __init__(self, client: Client, *, manual_ack: bool) -> None:
@@ -88,9 +89,9 @@ class Inbox:
                 return
             yield delivery
 
+    @abstractmethod
     async def close(self) -> None:
         """Unsubscribe."""
-        raise NotImplementedError
 
     async def __aenter__(self) -> Self:
         return self
@@ -127,10 +128,6 @@ class Inbox:
         if len(self._queue) == 1:
             self._ready.set()
 
-    def _leave(self, id: str) -> list[Delivery]:
-        """A subscription is over; gives what waits for it alone."""
-        raise NotImplementedError
-
     def _finish(self, error: NetworkError | None) -> None:
         self._end = error
         self._closed = True
@@ -157,6 +154,7 @@ class Subscription(Inbox):
         await self._client.unsubscribe(self.id)
 
     def _leave(self, id: str) -> list[Delivery]:  # noqa: ARG002
+        """The subscription is over; gives what waits for it."""
         left = list(self._queue)
         self._queue.clear()
         self._finish(None)
@@ -181,6 +179,7 @@ class SubscriptionGroup(Inbox):
         self._finish(None)
 
     def _leave(self, id: str) -> list[Delivery]:
+        """One of them is over; gives what waits for it alone."""
         self.filters.pop(id, None)
         left = [
             one for one in self._queue if id in one.subscriptions and self.filters.keys().isdisjoint(one.subscriptions)
