@@ -33,7 +33,10 @@ from covey.filters.values import Scalar
 KEYWORDS = frozenset(["AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "RLIKE", "REGEXP", "IS", "NULL", "TRUE", "FALSE"])
 """Words that are never attribute names unless they are in backquotes."""
 
-QUOTED = KEYWORDS | {"SELECT", "FROM", "WITH", "TABLE", "WHERE", "CASE"}
+QUERY_WORDS = frozenset(["SELECT", "FROM", "WITH", "TABLE"])
+"""Words that begin a query, which a filter isn't."""
+
+QUOTED = KEYWORDS | QUERY_WORDS | {"WHERE", "CASE"}
 """Names that are printed in backquotes: at the start of a condition the others would look like a query."""
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from covey.errors import FilterSyntaxError
+from covey.filters.printing import QUERY_WORDS
 from covey.language.lexer import Tokens
 
 _WRONG: Final = {
@@ -33,7 +34,6 @@ _WRONG: Final = {
     **dict.fromkeys("‘’‚", "a curly quote is not a quote; write ' on both sides of a string"),
     **dict.fromkeys("“”„", "a curly quote is not a quote; write \" or ' on both sides of a string"),
 }
-_QUERY: Final = frozenset({"SELECT", "FROM", "WITH", "TABLE"})
 ARITHMETIC: Final = "arithmetic is not supported; compute the constant, and compare the attribute alone"
 
 
@@ -90,7 +90,7 @@ def left_over(text: str, tokens: Tokens, at: int, opened: int | None) -> FilterS
         message = f"{word} follows a whole condition; put that condition in parentheses"
     elif word == "ILIKE":
         message = "ILIKE is not supported; use RLIKE '(?i)…'"
-    elif word in _QUERY or word in ("GROUP", "ORDER", "LIMIT", "HAVING"):
+    elif word in QUERY_WORDS or word in ("GROUP", "ORDER", "LIMIT", "HAVING"):
         message = "a filter is the condition of WHERE alone, without the rest of a query"
     elif at and kind == "constant" and tokens.kinds[at - 1] == "name":
         message = f"an operator is missing between {_shown(text, tokens, at - 1)} and {shown}"
@@ -107,7 +107,7 @@ def query_word(word: str) -> str | None:
         return "leave out WHERE; a filter is the condition alone"
     if word.upper() == "CASE":
         return "CASE is not supported; join the cases by AND, OR: (a AND b) OR (NOT a AND c)"
-    if word.upper() in _QUERY:
+    if word.upper() in QUERY_WORDS:
         return "queries and subqueries are not supported; a filter is a condition on one event"
     return None
 
