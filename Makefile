@@ -1,24 +1,34 @@
-# covey. `make demo` shows it at work, `make test` checks it all; both set up what they need.
+# covey. `make demo` shows it at work, `make test` checks it; both set up what they need.
 
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: setup demo test lint bench fuzz soak network lab lab-quick clean docs
+.PHONY: setup demo test test-core test-long lint bench fuzz soak soak-broker attack network lab lab-quick clean docs
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+# The constraints hold for what builds covey too, so that kernels are compiled by the Numba that will load them.
+$(STAMP): pyproject.toml constraints.txt hatch_build.py
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_BUILD_CONSTRAINT=$(CURDIR)/constraints.txt \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $(STAMP)
 
 demo: setup
 	$(BIN)/covey demo
 
-# Two workers: kernels are compiled once into a cache that they share.
+# All but what takes minutes by itself. One process more than two cores, since one of them mostly waits for brokers:
+# tests/dealing.py says which tests are where.
 test: setup lint
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 3 -m "not long"
+
+# What needs neither Spark nor a browser nor sockets nor the laboratory.
+test-core: setup
+	$(BIN)/python -m pytest -n 2 -m core
+
+test-long: setup
+	$(BIN)/python -m pytest -n 3 -m long
 
 lint: setup
 	$(BIN)/ruff check
@@ -26,9 +36,9 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The pages as a site in build/site. docs/cli.md and the limits of docs/operations.md are made from the code first.
+# The pages as a site in build/site. docs/cli.md and parts of other pages are made from the code first.
 docs: setup
-	$(BIN)/python -m tests.docs.generated
+	$(BIN)/python -m tools.docs
 	$(BIN)/mkdocs build --strict --quiet
 
 bench: setup
@@ -45,6 +55,14 @@ network: setup
 # Many more simulated networks with faults than `make test` tries.
 soak: setup
 	$(BIN)/python -m covey.simulation $${COVEY_SOAK_SEEDS:-10000}
+
+# Clients that mean harm, or merely a lot, at full size: a table of what a bystander saw. ATTACK="small subscribes" for one.
+attack: setup
+	$(BIN)/python -m tests.attacks $(if $(ATTACK),"$(ATTACK)")
+
+# Half an hour of clients that come and go, after which a broker holds no more than before.
+soak-broker: setup
+	$(BIN)/python -m tests.attacks.soak $(COVEY_SOAK_MINUTES)
 
 # The papers' tables and figures at full size, some half an hour on two cores; the page goes to docs/lab. What is
 # finished is kept in .covey-lab: run it again to go on.

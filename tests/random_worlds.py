@@ -12,28 +12,39 @@ from covey.filters import (
     TRUE,
     UNKNOWN,
     And,
-    ArrayContains,
-    Between,
-    Compare,
-    Contains,
-    EndsWith,
     Filter,
-    In,
     Is,
-    IsNull,
-    Like,
     Not,
     Or,
-    RLike,
-    StartsWith,
-    SubstringOf,
 )
+from covey.filters.predicates import OPERATORS
+from tests.predicate_table import ADDRESSES, NETWORKS, On, lines
 
 NUMBERS: list[int | float] = [
     0, 1, 2, 3, 5, -1, 0.5, 2.5, -0.0, 1.0, math.inf, -math.inf, math.nan, 2**53, 2**53 + 1, float(2**53), 2**63 - 1,
     -(2**63), 2**63, 10**30, 1e300, 5e-324,
 ]  # fmt: skip
-TEXTS = ["", "a", "b", "ab", "ba", "aab", "é", "e\u0301", "𝄞", "a%b", "a_b", "A", "a\nb", "\x00", "zz"]
+TEXTS = [
+    "",
+    "a",
+    "b",
+    "ab",
+    "ba",
+    "aab",
+    "é",
+    "e\u0301",
+    "𝄞",
+    "a%b",
+    "a_b",
+    "A",
+    "a\nb",
+    "\x00",
+    "zz",
+    "AB",
+    "bΣ",
+    "İ",
+    *ADDRESSES,
+]
 TIMES = [
     datetime(2024, 1, 1, tzinfo=UTC),
     datetime(2024, 1, 1, microsecond=1, tzinfo=UTC),
@@ -41,6 +52,7 @@ TIMES = [
 ]
 PATTERNS = ["a%", "%a", "%a%", "a", "%", "_", "a_b", "%a%b%", "", "__%"]
 EXPRESSIONS = ["a", "^a", "b$", "^$", ".", "a+b", "[^a]", "(?i)A"]
+ELEMENTS: list[Any] = [1, 2.5, "a", True, None, math.nan]
 NAMES = ["i", "j", "d", "s", "t", "b", "w", "l", "r.x", "r.y.z"]
 DEFAULTS: dict[str, Any] = {"i": 1, "d": math.nan, "s": "a", "b": True, "r.x": 2.5}
 
@@ -68,30 +80,27 @@ def predicate(rng: random.Random) -> Filter:
     name = rng.choice(NAMES)
     roll = rng.random()
     if roll < 0.08:
-        return IsNull(name)
-    if name == "l" and roll < 0.7:
-        return ArrayContains(name, rng.choice([1, 2.5, "a", True, None, math.nan]))
-    if name in ("s", "t") and roll < 0.5:
-        text = rng.choice(TEXTS)
-        return rng.choice(
-            [
-                Like(name, rng.choice(PATTERNS)),
-                RLike(name, rng.choice(EXPRESSIONS)),
-                StartsWith(name, text),
-                EndsWith(name, text),
-                Contains(name, text),
-                SubstringOf(name, text),
-            ]
-        )
-    if roll < 0.6:
-        values = [constant(rng, name) for _ in range(5)]
-        kind = next((value for value in values if value is not None), None)
-        return In(name, tuple(value for value in values if _alike(value, kind)))
-    if roll < 0.72:
-        low, high = constant(rng, name), constant(rng, name)
-        if _alike(low, high):
-            return Between(name, low, high)
-    return Compare(name, rng.choice(["=", "!=", "<", "<=", ">", ">=", "<=>"]), constant(rng, name))  # type: ignore[arg-type]
+        on: On = "anything"
+    elif name == "l" and roll < 0.7:
+        on = "lists"
+    else:
+        on = "texts" if name in ("s", "t") and roll < 0.5 else "scalars"
+    return rng.choice(lines(on)).make(name, lambda what: _drawn(rng, name, what))
+
+
+def _drawn(rng: random.Random, name: str, what: str) -> Any:
+    match what:
+        case "operator":
+            return rng.choice(OPERATORS)
+        case "constant":
+            return constant(rng, name)
+        case "constants" | "ends":
+            values = [constant(rng, name) for _ in range(5)]
+            kind = next((value for value in values if value is not None), None)
+            alike = [value for value in values if _alike(value, kind)]
+            return tuple(alike) if what == "constants" else (alike[0], alike[-1])
+    pools = {"text": TEXTS, "pattern": PATTERNS, "expression": EXPRESSIONS, "element": ELEMENTS, "network": NETWORKS}
+    return rng.choice(pools[what])
 
 
 def _alike(left: Any, right: Any) -> bool:

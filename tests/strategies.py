@@ -17,23 +17,14 @@ from covey.filters import (
     TRUE,
     UNKNOWN,
     And,
-    ArrayContains,
-    Between,
-    Compare,
-    Contains,
-    EndsWith,
     Filter,
-    In,
     Is,
-    IsNull,
     Like,
     Not,
     Or,
-    RLike,
-    StartsWith,
-    SubstringOf,
 )
 from covey.filters.predicates import OPERATORS
+from tests.predicate_table import ADDRESSES, NETWORKS, Line, lines
 
 INTEGERS = (0, 1, -1, 2, 7, 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**63, -(2**63), 10**30)
 FLOATS = (0.0, -0.0, 0.5, 1.0, -1.0, 7.0, 1e22, 5e-324, 1.7976931348623157e308, float(2**53), float(2**63))
@@ -49,12 +40,17 @@ STRINGS = (
     "50%",
     "a_b",
     "é",
+    "É",
+    "AB",
+    "ΑΣ",
+    "İ",
     "e\u0301",
     "𝔘",
     "\U0001f600x",
     "a\\b",
     "\n",
     "\0",
+    *ADDRESSES[:3],
 )
 TIMESTAMPS = (
     datetime(1970, 1, 1, tzinfo=UTC),
@@ -63,7 +59,7 @@ TIMESTAMPS = (
     datetime(1, 1, 1, tzinfo=UTC),
     datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
 )
-PATTERNS = ("", "%", "_", "a%", "%b", "%b%", "a_c", "\\%", "\\_\\\\", "é%", "𝔘_", "it's", "%%", "_%_")
+PATTERNS = ("", "%", "_", "a%", "%b", "%b%", "a_c", "\\%", "\\_\\\\", "é%", "𝔘_", "it's", "%%", "_%_", "A%", "%Σ", "i_")
 REGULAR_EXPRESSIONS = ("", "a", "^a", "b$", "^a.c$", "[ab]+", "(?i)ibm", "\\d+", "é|𝔘", "it's", "a\\\\b")
 
 NUMBER_NAMES = ("i", "d", "nested.x")
@@ -113,37 +109,41 @@ def predicates(names: tuple[str, ...] = NAMES) -> st.SearchStrategy[Filter]:
 @lru_cache
 def _predicates_on(name: str) -> st.SearchStrategy[Filter]:
     usual = KIND_OF_NAME.get(name)
-    of_any_kind = st.one_of(*(_tests_of_kind(name, kind) for kind in _OF_KIND))
-    special = st.one_of(*_tests_on_special_kinds(name, strings()))
-    is_null = st.builds(IsNull, st.just(name))
-    mostly = [special] * 3 if usual is None else [_tests_of_kind(name, usual)] * 4
-    branches = [*mostly, of_any_kind, special, is_null]
+    scalars = [_drawn(name, line, kind) for kind in _OF_KIND for line in lines("scalars")]
+    texts, lists_ = ([_drawn(name, line) for line in lines(on)] for on in ("texts", "lists"))
+    texts.append(st.builds(Like, st.just(name), st.sampled_from(("a!%", "!!b%", "_!_")), st.just("!")))
+    others = [_drawn(name, line) for line in lines("anything")]
+    # Tests that mean something on strings or lists only: elsewhere few of them are enough.
+    special = [*texts, *lists_] if name == "s" else [*lists_, *lists_, st.one_of(texts)]
+    mostly = special if usual is None else [_drawn(name, line, usual) for line in _OFTEN[usual]]
+    branches = [st.one_of(mostly)] * (3 if usual is None else 4)
+    branches += [st.one_of(scalars), st.one_of(special), st.one_of(others)]
     return st.sampled_from(branches).flatmap(lambda branch: branch)
 
 
-def _tests_of_kind(name: str, kind: str) -> st.SearchStrategy[Filter]:
-    attribute, constants = st.just(name), values(kind) | st.none()
-    comparison = st.builds(Compare, attribute, st.sampled_from(OPERATORS), constants)
-    return st.one_of(
-        comparison,
-        comparison,
-        st.builds(Between, attribute, constants, constants),
-        st.builds(In, attribute, st.lists(constants, min_size=1, max_size=4).map(tuple)),
-    )
+_OFTEN = {kind: [lines("scalars")[0], *lines("scalars")] for kind in _OF_KIND}
 
 
-def _tests_on_special_kinds(name: str, text: st.SearchStrategy[str]) -> list[st.SearchStrategy[Filter]]:
-    """Tests that mean something on strings or lists only; elsewhere one of each is enough."""
-    on_text: list[st.SearchStrategy[Filter]] = [
-        st.builds(Like, st.just(name), st.sampled_from(PATTERNS)),
-        st.builds(Like, st.just(name), st.sampled_from(("a!%", "!!b%", "_!_")), st.just("!")),
-        st.builds(RLike, st.just(name), st.sampled_from(REGULAR_EXPRESSIONS)),
-        *(st.builds(test, st.just(name), text) for test in (StartsWith, EndsWith, Contains, SubstringOf)),
-    ]
-    on_lists = st.builds(ArrayContains, st.just(name), st.none() | values() | st.sampled_from((0, 1, 2, 7, "a", "b")))
-    if name == "l":
-        return [on_lists, on_lists, st.one_of(on_text)]
-    return [*on_text, on_lists] if name == "s" else [st.one_of(on_text), on_lists]
+def _drawn(name: str, line: Line, kind: str | None = None) -> st.SearchStrategy[Filter]:
+    """What a line of the table makes of constants of one kind."""
+    constants = values(kind) | st.none()
+    pools: dict[str, st.SearchStrategy[Any]] = {
+        "operator": st.sampled_from(OPERATORS),
+        "constant": constants,
+        "ends": st.tuples(constants, constants),
+        "constants": st.lists(constants, min_size=1, max_size=4).map(tuple),
+        "text": strings(),
+        "pattern": st.sampled_from(PATTERNS),
+        "expression": st.sampled_from(REGULAR_EXPRESSIONS),
+        "network": st.sampled_from(NETWORKS),
+        "element": st.none() | values() | st.sampled_from((0, 1, 2, 7, "a", "b")),
+    }
+
+    @st.composite
+    def made(draw: st.DrawFn) -> Filter:
+        return line.make(name, lambda what: draw(pools[what]))
+
+    return made()
 
 
 @lru_cache

@@ -65,9 +65,9 @@ def node_row(filters: list[Filter]) -> str:
     after, seconds = timed(lambda: restricted(diagram, flat))
     before, left, factor = PAPER_NODES.get(count, (0, 0, 0.0))
     return (
-        f"{count:>8,} {flat.node_count:>10,} {after.node_count:>9,} {flat.node_count / after.node_count:>7.2f}"
-        f" {before:>12,} {left:>9,} {factor:>7.2f}"
-        f" {build_seconds:>9.2f} {flat_seconds:>9.2f} {seconds:>9.2f}"
+        f"{count:>8,} {flat.node_count:>8,} {after.node_count:>7,} {flat.node_count / after.node_count:>6.2f}"
+        f" {before:>12,} {left:>7,} {factor:>6.2f}"
+        f" {build_seconds:>5.2f} {flat_seconds:>7.2f} {seconds:>8.2f}"
     )
 
 
@@ -119,17 +119,17 @@ def main() -> None:
     gc.disable()  # Millions of small values and no cycles.
     filters = queries(max(sizes), options.seed)
     node_row(filters[:100])  # Kernels are compiled once.
-    print("Nodes before and after restriction (ours, the paper's), and seconds to build, flatten and restrict")
+    print("Nodes before and after restriction: ours, the paper's; seconds to build and so on")
     print(
-        f"{'queries':>8} {'before':>10} {'after':>9} {'factor':>7} {'paper before':>12} {'after':>9} {'factor':>7}",
+        f"{'queries':>8} {'before':>8} {'after':>7} {'factor':>6} {'paper before':>12} {'after':>7} {'factor':>6}",
         end="",
     )
-    print(f" {'build s':>9} {'flatten s':>9} {'restrict s':>9}")
+    print(f" {'build':>5} {'flatten':>7} {'restrict':>8}")
     for size in sizes:
         print(node_row(filters[:size]), flush=True)
-    print("\nAND and OR equally likely, a tenth negated: 12 nodes a query, which the paper doesn't have")
+    print("\nAND and OR equally likely, a tenth negated: 12 nodes a query, unlike the paper's")
     print(node_row(queries(sizes[0], options.seed, conjunctive=0.5, negated=0.1)), flush=True)
-    print(f"\nSeconds for {MESSAGES:,} messages by density: MVEvalBDD under strict; EvalBDD on total messages last")
+    print(f"\nSeconds for {MESSAGES:,} messages by density: MVEvalBDD, strict; EvalBDD on total ones last")
     print(f"{'queries':>8} " + " ".join(f"{density:>7.1%}" for density in DENSITIES) + f" {'SiSL':>7}")
     for size in sizes:
         print(evaluation_row(filters[:size]), flush=True)

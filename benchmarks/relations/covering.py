@@ -19,18 +19,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import workloads
 from benchmarks.machine import describe
 from covey.filters import Filter
-from covey.lab.scan_kernels import scan
+from covey.kernels.scanning import scan
+from covey.kernels.value_sets import COVERED, COVERS
+from covey.lab.workloads import auctions
 from covey.lab.workloads.predicate_pools import SET_A, SET_B, SUBSCRIPTIONS, Drawn, Pool, draw
+from covey.language import parse
 from covey.relations.conjunctions import Conjunction, conjunction_of
 from covey.relations.covering import CoveringTable
+from covey.relations.covering.bounds import bounds_of
 from covey.relations.covering.roots import BOTH, Box
-from covey.relations.covering.set_kernels import COVERED, COVERS
+from covey.relations.exact import covers
 
 QUERIES = 2_000
 PAIRWISE = 2_000
 NUMPY = 5_000
+BOOLEAN = 100_000
+WITHOUT_WITNESSES = 200
+SAMPLE = 300
 
 
 @dataclass(slots=True)
@@ -230,6 +238,55 @@ def other_ways(filled: Filled) -> list[str]:
     return rows
 
 
+def boolean_filters(name: str, count: int) -> list[Filter]:
+    """The first Boolean filters of a workload."""
+    if name == "auctions":
+        return [condition for _, condition in auctions.generate(count, 1).subscriptions]
+    return [parse(text) for _, text in workloads.generate(name, count, 1).subscriptions]
+
+
+def boolean_row(name: str, count: int) -> str:
+    """Insertions one at a time of Boolean filters, how long the last ones took, and the same without witnesses."""
+    filters = boolean_filters(name, count)
+    table = CoveringTable()
+    times = np.array([seconds(table.insert, number, condition) for number, condition in enumerate(filters)])
+    last = times[-QUERIES:]
+    plain = seconds(by_bounds_and_decisions, filters[:WITHOUT_WITNESSES]) / WITHOUT_WITNESSES
+    disagree_with_pairs(table, filters)
+    return (
+        f"| {name} | {count:,} | {1 - table.root_count() / count:.0%} | {count / times.sum():,.0f} "
+        f"| {_micro(statistics.median(last))} | {_micro(np.quantile(last, 0.99))} | {_micro(plain)} |"
+    )
+
+
+def by_bounds_and_decisions(filters: list[Filter]) -> list[Filter]:
+    """The straightforward way: bounds, then an exact decision, for each new one against each root."""
+    roots: list[tuple[Filter, Any]] = []
+    for condition in filters:
+        bounds = bounds_of(condition)
+
+        def over(outer: tuple[Filter, Any], inner: tuple[Filter, Any]) -> bool:
+            possible = all(outer[1].hull.covers(box) for box in inner[1].inner)
+            return possible and covers(outer[0], inner[0])
+
+        new = (condition, bounds)
+        if not any(over(root, new) for root in roots):
+            roots = [root for root in roots if not over(new, root)] + [new]
+    return [condition for condition, _ in roots]
+
+
+def disagree_with_pairs(table: CoveringTable, filters: list[Filter]) -> None:
+    """Hold a sample of answers against exact decisions about pairs: coverers, and a root against other roots."""
+    rng = random.Random(3)
+    roots = list(table.roots())
+    for id in rng.sample(range(len(filters)), min(SAMPLE, len(filters))):
+        above = table.covered_by(id)
+        assert above is None or covers(filters[above], filters[id]), "a filter is under one that doesn't cover it"  # type: ignore[index]
+    for id in rng.sample(roots, min(SAMPLE, len(roots))):
+        others = [other for other in rng.sample(roots, min(10, len(roots))) if other != id]
+        assert not any(covers(filters[other], filters[id]) for other in others), "a root covers another"  # type: ignore[index]
+
+
 def _micro(duration: float | np.floating[Any]) -> str:
     return f"{float(duration) * 1e6:,.0f} µs"
 
@@ -241,11 +298,20 @@ def warm_up() -> None:
     table.insert_many(enumerate(some))
     for id in random.Random(1).sample(range(len(some)), 500):
         table.remove(id)
+    table.insert_many((("bool", number), condition) for number, condition in enumerate(boolean_filters("bool", 100)))
+
+
+def report_boolean(count: int) -> None:
+    """Measure Boolean filters and print."""
+    print("\nBoolean filters, one at a time into an empty table, and without witnesses a table of 200:\n")
+    print("| workload | filters | covered | insertions a second | at the end, median | 99% | without witnesses |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
+    for name in ("bool", "auctions"):
+        print(boolean_row(name, count), flush=True)
 
 
 def report(count: int) -> None:
     """Measure and print."""
-    warm_up()
     filled = [fill(pool, count) for pool in (SET_A, SET_B)]
     machine = describe()
     print("# Covering table\n")
@@ -284,4 +350,10 @@ def report(count: int) -> None:
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--count", type=int, default=SUBSCRIPTIONS)
-    report(arguments.parse_args().count)
+    arguments.add_argument("--boolean", type=int, default=BOOLEAN, help="Boolean filters of each workload")
+    arguments.add_argument("--only-boolean", action="store_true")
+    given = arguments.parse_args()
+    warm_up()
+    if not given.only_boolean:
+        report(given.count)
+    report_boolean(given.boolean)

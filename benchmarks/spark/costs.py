@@ -50,7 +50,7 @@ def memory(spark: SparkSession, events: DataFrame, index: Path) -> list[Cost]:
     """Private and shared memory of two workers that have matched on one index: what each holds of the mapped file
     counts once for both where pages are shared (PSS)."""
     from covey.spark.batch import match_events
-    from covey.spark.placing import place
+    from covey.spark.worker_files import place
 
     match_events(events, index).write.format("noop").mode("overwrite").save()
     placed = place(spark, index).files[0]

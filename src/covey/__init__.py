@@ -1,6 +1,6 @@
 """covey: content-based publish/subscribe. Register Boolean subscriptions, match events to those who asked for them."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from covey.errors import (
     CoveyError,
@@ -17,7 +17,7 @@ from covey.errors import (
 from covey.filters import Filter, attr
 from covey.filters.algebra import relations_in
 from covey.language import from_json, parse, to_json
-from covey.lazily import names_of
+from covey.lazy_names import have_names
 from covey.limits import Limits
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         Statistics,
         explain,
     )
+    from covey.network import connect as connect
+    from covey.network import connect_sync as connect_sync
     from covey.relations import Relation, relate
     from covey.relations.merging import Merger, merge
 
@@ -41,7 +43,7 @@ __version__ = "0.1.0"
 
 relations_in("covey.relations.exact")
 
-_find = names_of(
+have_names(
     "covey",
     {
         "covey.events": (
@@ -72,19 +74,10 @@ _find = names_of(
         ),
         "covey.network": ("connect", "connect_sync"),
     },
+    extras={"broker": ("connect", "connect_sync")},
 )
 
-
-def __getattr__(name: str) -> Any:
-    """What takes long to import is imported when it is first used; clients of brokers need the extra `broker`."""
-    try:
-        return _find(name)
-    except ModuleNotFoundError as error:
-        if name not in ("connect", "connect_sync"):
-            raise
-        raise CoveyError(f"covey.{name} needs {error.name}; pip install 'covey[broker]'") from None
-
-
+# Clients of brokers aren't among them, as `from covey import *` shall work without the extra that they need.
 __all__ = [
     "AddManyError",
     "AddReport",

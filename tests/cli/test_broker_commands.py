@@ -120,6 +120,18 @@ def test_a_mistake_is_one_line_and_exit_code_1(
     assert problem in outcome.err
 
 
+def test_check_says_all_that_is_wrong_and_starts_nothing(covey: Callable[..., Outcome], tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text('id = "a"\nport = 70000\n[limits]\nqueue = inf\n')
+    outcome = covey("broker", "--config", str(path), "--check")
+    assert outcome.code == 1
+    assert outcome.err.count("\n") == 2
+    path.write_text('id = "a"\n')
+    outcome = covey("broker", "--config", str(path), "--check")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "nothing is wrong" in outcome.out
+
+
 @pytest.mark.parametrize("command", [("pub", "{}"), ("status",), ("sub", "x = 1")])
 def test_a_broker_that_is_not_there_is_said_in_one_line(
     covey: Callable[..., Outcome], command: tuple[str, ...]

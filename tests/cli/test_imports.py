@@ -20,7 +20,7 @@ HEAVY = ("numba", "pyarrow", "pyspark", "covey.matching")
     [
         "import covey",
         "from covey.cli import main; main(['explain', 'x', 'y', '--no-such-option'])",
-        "import covey.cli.pub, covey.cli.sub; from covey import connect, connect_sync",
+        "import covey.cli.broker.pub, covey.cli.broker.sub; from covey import connect, connect_sync",
     ],
 )
 def test_what_takes_long_to_import_is_left_until_it_is_needed(code: str) -> None:

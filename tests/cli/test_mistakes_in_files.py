@@ -65,12 +65,15 @@ def test_all_before_a_bad_event_is_written(covey: Run, subscriptions: Path, tmp_
 
 
 def test_skipped_events_keep_their_numbers(covey: Run, subscriptions: Path, tmp_path: Path) -> None:
-    rows = [EVENTS[0], "", "{", "null", {"price": [[1]], "company": "IBM"}, EVENTS[3], "oops"]
+    deep = f'{{"company": "IBM", "price": {"[" * 33}1{"]" * 33}}}'
+    rows = [EVENTS[0], "", "{", "null", deep, EVENTS[3], "oops", {"price": [[1]], "company": "IBM"}]
     path = lines(tmp_path / "e.jsonl", rows)
     done = covey("match", subscriptions, path, "--on-error", "skip")
     assert done.code == 0
-    assert [row["event"] for row in done.rows] == [0, 4]
-    assert [f"line {line}:" in done.err for line in range(1, 8)] == [False, False, True, True, True, False, True]
+    assert [row["event"] for row in done.rows] == [0, 4, 6]
+    bad = [line for line in range(1, 9) if f"line {line}:" in done.err]
+    assert bad == [3, 4, 5, 7]
+    assert "line 5: attribute 'price': lists are nested more than 32 deep" in done.err
     assert done.err.splitlines()[-1] == "covey: left out 4 events"
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Outcome, lines
 from tests.spark.conftest import spark  # noqa: F401
 
-pytestmark = [pytest.mark.xdist_group("spark commands"), pytest.mark.usefixtures("spark")]
+pytestmark = pytest.mark.usefixtures("spark")
 
 Run = Callable[..., Outcome]
 ROWS = [("a", "price < 10"), ("b", "price < 5"), ("c", "10 > price"), ("d", "company = 'IBM'")]

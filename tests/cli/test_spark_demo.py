@@ -13,12 +13,10 @@ from pathlib import Path
 import pytest
 
 import covey as library
-from covey.cli.spark_page import Batch, Page, bars, columns, html
+from covey.cli.spark.page import Batch, Page, bars, columns, html
 from covey.cli.stocks import changes, market, quotes, wishes
 from tests.cli.conftest import Outcome
 from tests.spark.conftest import spark  # noqa: F401
-
-pytestmark = pytest.mark.xdist_group("spark commands")
 
 Run = Callable[..., Outcome]
 SVG = "{http://www.w3.org/2000/svg}"

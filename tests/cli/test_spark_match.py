@@ -18,7 +18,7 @@ from covey.cli.stocks import market, quotes, wishes
 from tests.cli.conftest import Outcome, lines
 from tests.spark.conftest import spark  # noqa: F401
 
-pytestmark = [pytest.mark.xdist_group("spark commands"), pytest.mark.usefixtures("spark")]
+pytestmark = pytest.mark.usefixtures("spark")
 
 Run = Callable[..., Outcome]
 KINDS = ("jsonl", "csv", "parquet")
@@ -263,7 +263,6 @@ def test_a_row_of_subscriptions_with_a_field_too_many_is_no_shorter_filter(
         (["wishes.csv", "quotes.csv", "--conf", "x"], "'x' is not NAME=VALUE"),
         (["wishes.csv", "quotes.csv", "--cores", "2", "--master", "spark://x:7077"], "not allowed with argument"),
         (["wishes.csv", "quotes.csv", "--remote", "here"], "--remote here is not an address such as sc://host:15002"),
-        (["wishes.csv", "wrong.parquet"], "column 'price' is of type binary, which filters can't compare"),
         (["wishes.csv"], "required: EVENTS"),
         (["wishes.csv", "quotes.csv", "--frob"], "--frob is not an option here"),
     ],
@@ -274,13 +273,25 @@ def test_a_mistake_is_one_line_and_nothing_is_written(
     monkeypatch.chdir(files)
     (files / "empty").mkdir(exist_ok=True)
     (files / "x.txt").touch()
-    pq.write_table(pa.table({"price": [b"1"]}), files / "wrong.parquet")
     before = sorted(os.listdir(files))
     done = covey("spark", "match", *arguments, "-o", "out")
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("covey: ")
     assert said in done.err
     assert done.err.count("\n") == 1
+    assert sorted(os.listdir(files)) == before
+
+
+def test_rules_that_name_columns_that_are_not_there_are_listed_and_nothing_is_written(
+    covey: Run, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    pq.write_table(pa.table({"price": [b"1"]}), files / "wrong.parquet")
+    before = sorted(os.listdir(files))
+    done = covey("spark", "match", "wishes.csv", "wrong.parquet", "-o", "out")
+    assert (done.code, done.out) == (1, "")
+    assert "the events have no column 'symbol'; they have price" in done.err
+    assert "Traceback" not in done.err
     assert sorted(os.listdir(files)) == before
 
 

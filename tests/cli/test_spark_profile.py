@@ -12,7 +12,7 @@ from covey.history import Profile
 from tests.cli.conftest import EVENTS, SUBSCRIPTIONS, Outcome, lines
 from tests.spark.conftest import spark  # noqa: F401
 
-pytestmark = [pytest.mark.xdist_group("spark commands"), pytest.mark.usefixtures("spark")]
+pytestmark = pytest.mark.usefixtures("spark")
 
 Run = Callable[..., Outcome]
 

@@ -8,18 +8,29 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
+from pyspark import SparkContext
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from covey.cli import spark_session
 from covey.cli.arguments import parse
-from covey.cli.spark_session import cores, is_local, spark_errors, spark_line
+from covey.cli.spark import session as spark_session
+from covey.cli.spark.session import cores, is_local, spark_errors, spark_line
 from covey.errors import CoveyError
 from tests.cli.conftest import Outcome
 
 Run = Callable[..., Outcome]
+
+
+BROKEN_JAVA = """#!/bin/sh
+case "$*" in
+    -version) echo 'openjdk version "21.0.1"' >&2 ;;
+    *launcher.Main*) printf '\\0\\n%s\\0' "$0" ;; # the command that Spark's script is to run
+    *) printf 'Error: Could not create the Java Virtual Machine.\\n    at java\\n' >&2; exit 1 ;;
+esac
+"""
 
 
 class Session:
@@ -67,15 +78,17 @@ def test_without_java_the_error_explains_it(
 def test_a_session_that_does_not_start_says_why(
     covey: Run, subscriptions: Path, events: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object, **__: object) -> SparkSession:
-        os.write(2, b"Error: Could not create the Java Virtual Machine.\n    at java\n")
-        raise AnalysisException("[JAVA_GATEWAY_EXITED] Java gateway process exited. SQLSTATE: 12345")
-
-    monkeypatch.setattr("covey.spark.local_session", broken)
+    java = tmp_path / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(BROKEN_JAVA)
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(java.parent.parent))
+    for name in ("_gateway", "_active_spark_context"):
+        monkeypatch.setattr(SparkContext, name, None)
     done = covey("spark", "match", subscriptions, events, "-o", tmp_path / "out")
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        "covey: Spark didn't start: [JAVA_GATEWAY_EXITED] Java gateway process exited. "
+        "covey: Spark didn't start: [JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number. "
         "(Error: Could not create the Java Virtual Machine.)\n"
     )
 
@@ -86,8 +99,13 @@ def test_what_a_new_session_says_goes_to_the_log_and_it_is_ended(
 ) -> None:
     started = Session("local[3,2]")
 
-    def start(app: str, number: int | None, **settings: str) -> Session:
-        os.write(2, b"noise of the JVM\n")
+    streams, device = (sys.stdout, sys.stderr), os.fstat(2)
+
+    def start(app: str, number: int | None, *, log: IO[bytes], **settings: str) -> Session:
+        log.write(b"noise of the JVM\n")
+        # Another thread may take hold of them just now, and use them when the session has long been started.
+        assert (sys.stdout, sys.stderr) == streams
+        assert os.path.samestat(os.fstat(2), device)
         assert (app, number, settings["spark.driver.memory"]) == ("covey", 3, "1g")
         return started
 

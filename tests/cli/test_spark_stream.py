@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from covey.cli.spark_stream import Following
+from covey.cli.spark.stream import Following
 from covey.spark import read_matches
 from tests.cli.conftest import Outcome, lines
 from tests.spark.conftest import spark  # noqa: F401
 
-pytestmark = [pytest.mark.xdist_group("spark commands"), pytest.mark.usefixtures("spark")]
+pytestmark = pytest.mark.usefixtures("spark")
 
 Run = Callable[..., Outcome]
 OLD = 1_000_000_000

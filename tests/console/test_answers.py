@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import aiohttp
 import pytest
 
 import covey
-from covey.console import desk
+from covey.console import filter_questions
 from covey.network import Principal, Security, connect, sign
 from covey.routing.config import BrokerLimits, PruningOptions
 from covey.simulation.uniform_chances import UniformChances
 from tests.console.running import looking, with_console
 from tests.network.running import broker, http, in_loop, linked, until
 
+PAGE = Path(covey.__file__).parent / "console" / "page"
 SECRET = b"a secret of thirty-two bytes, or more"
 
 
@@ -36,6 +40,28 @@ async def test_the_page_may_load_nothing_from_elsewhere_and_is_asked_for_again()
                 assert (response.status, response.content_type) == (200, kind)
         async with session.get(f"{http(server)}/console/../pages.py") as response:
             assert response.status == 404
+
+
+@in_loop
+async def test_behind_a_path_the_page_asks_for_everything_under_that_path() -> None:
+    """A proxy that serves a broker under a path takes the path away; so nothing may be asked for from the root."""
+    behind = "https://example.org/messages/a/"
+    async with with_console() as server, aiohttp.ClientSession() as session:
+        asked = {""}
+        for name in ("", *(f"console/{path.name}" for path in PAGE.glob("*.js"))):
+            async with session.get(f"{http(server)}/{name}") as response:
+                assert response.status == 200, name
+                text = await response.text()
+            # What a page names, and what a module imports, which is found beside the module.
+            asked |= set(re.findall(r"""(?:href|src)="([^"#][^"]*)\"""", text))
+            asked |= {f"console/{path}" for path in re.findall(r"""from "\./([^"]+)\"""", text)}
+            asked |= set(re.findall(r"""[("`'](/?v1/[a-z/]+)""", text))
+        assert {"console/main.js", "console/api.js", "v1/console/who", "v1/events"} <= asked
+        for path in asked:
+            assert urljoin(behind, path).startswith(behind), path
+            if not path.startswith("v1"):
+                async with session.get(f"{http(server)}/{path}") as response:
+                    assert response.status == 200, path
 
 
 @in_loop
@@ -251,9 +277,19 @@ async def test_the_playground_explains_a_match_a_miss_and_a_relation() -> None:
         assert 5 <= missed["other"]["only_other"]["x"] < 9
 
 
+@in_loop
+async def test_the_playground_reads_other_dialects() -> None:
+    async with with_console() as server, looking(server) as look:
+        question = {"filter": "hop < 5", "dialect": "cesql", "event": '{"hop": "3"}'}
+        found = await look.post("playground", question)
+        assert found["filter"]["text"] == "cesql_int(hop) < 5"
+        assert found["explanation"]["matched"] is True
+
+
 @pytest.mark.parametrize(
     ("question", "part", "words", "position"),
     [
+        ({"filter": "x <", "dialect": "jms"}, "filter", "ends too early", 3),
         ({"filter": "x < AND y"}, "filter", "needs a condition", 4),
         ({"filter": "x < 5", "event": "{"}, "event", "not JSON", None),
         ({"filter": "x < 5", "event": "[1]"}, "event", "not an object", None),
@@ -279,8 +315,8 @@ async def test_a_question_that_is_no_question_is_refused() -> None:
 
 @in_loop
 async def test_what_is_too_much_to_compare_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk, "MOST_FILTERS", 3)
-    monkeypatch.setattr(desk, "MOST_ENTRIES", 5)
+    monkeypatch.setattr(filter_questions, "MOST_FILTERS", 3)
+    monkeypatch.setattr(filter_questions, "MOST_ENTRIES", 5)
     async with with_console() as server, connect(server.url) as ann, looking(server) as look:
         for number in range(10):
             await ann.subscribe(f"x = {number}")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from covey.diagrams import FlatDiagram, pack, sort_by_level, unpack
 from covey.diagrams.flat import NO_VARIABLE
-from covey.diagrams.kernels import cache_groups, eval_bdd, mv_eval_bdd, sweep, sweep_groups
+from covey.kernels.diagrams import cache_groups, eval_bdd, mv_eval_bdd, sweep, sweep_groups
 
 VARIABLES = 7
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.strategies import filters
 
 from covey.diagrams import ORDERS, History, SharedDiagram, arrange, attribute_of
-from covey.diagrams.order import learned_attributes
 from covey.errors import CoveyError
 from covey.filters import attr
+from covey.history import learned_attributes
 
 
 @pytest.mark.parametrize("order", ORDERS)

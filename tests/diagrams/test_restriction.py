@@ -121,6 +121,7 @@ def test_restriction_keeps_the_order_of_variables():
         assert (flat.level[parents] < flat.level[children]).all()
 
 
+@pytest.mark.thorough
 def test_the_papers_factor_at_25_000_queries():
     """Section 8 reports 1.66 here, and 1.88 at 100,000."""
     diagram = SharedDiagram("simple", variable_for_inequality=True)

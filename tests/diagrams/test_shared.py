@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.strategies import events, filters
 
-from covey.diagrams import ORDERS, SharedDiagram, Snapshot, mbds, same_children
+from covey.diagrams import ORDERS, History, SharedDiagram, Snapshot, attribute_of, mbds, same_children
 from covey.errors import CoveyError, DuplicateIdError, LimitError, UnknownIdError
 from covey.filters import SEMANTICS, Filter, Semantics, all_of, any_of, attr, matches
 from covey.limits import Limits
@@ -112,6 +112,69 @@ def test_equal_parts_are_stored_once():
     assert mbds(diagram.flatten()) == [[0, 1], [2]]
 
 
+TIME_AND_PLACE = (attr("time") == "July 20, 2004") & (attr("destination") == "Ottawa")
+S1 = (attr("price") == 150) & TIME_AND_PLACE
+S2 = (attr("price") < 150) & TIME_AND_PLACE
+
+
+@pytest.mark.parametrize("arriving", [[S1, S2], [S2, S1]], ids=["S1, S2", "S2, S1"])
+def test_figure_5_two_subscriptions_that_arrive_one_by_one_share_what_they_have_in_common(arriving):
+    diagram = SharedDiagram()
+    for at, condition in enumerate(arriving):
+        diagram.add(at, condition)
+    flat = diagram.flatten()
+    assert flat.node_count == 4
+    assert mbds(flat) == [[0, 1]]
+    assert same_children(flat, diagram.index.test) == [[0, 1]]
+    assert [attribute_of(diagram.index.test(int(flat.variable[root]))) for root in flat.roots] == ["price", "price"]
+    diagram.reorder("learned")
+    assert diagram.node_count() == 4
+
+
+def test_a_new_test_goes_among_those_of_its_attribute_by_its_constant():
+    diagram = SharedDiagram()
+    for at, limit in enumerate((5, 1, 3, 9)):
+        diagram.add(at, (attr("a") < limit) & (attr("b") == 0))
+    flat = diagram.flatten()
+    variables = sorted({int(variable) for variable in flat.variable[2:]}, key=lambda variable: flat.level[variable])
+    assert [str(diagram.index.test(variable)) for variable in variables] == [
+        "a < 1", "a < 3", "a < 5", "a < 9", "b = 0",
+    ]  # fmt: skip
+    assert flat.node_count == 5
+
+
+def test_new_tests_of_many_subscriptions_go_there_too():
+    diagram = SharedDiagram()
+    diagram.add("s1", S1)
+    diagram.add_many([("s2", S2), ("s3", (attr("price") > 150) & TIME_AND_PLACE)])
+    assert diagram.node_count() == 5
+
+
+def test_a_history_gives_new_attributes_their_place():
+    past = History.of([(attr("price") == at) & TIME_AND_PLACE for at in range(9)])
+    diagram = SharedDiagram(history=past)
+    # As written, what differs would stand at the bottom and nothing be shared.
+    diagram.add("s1", TIME_AND_PLACE & (attr("price") == 150))
+    diagram.add("s2", TIME_AND_PLACE & (attr("price") < 150))
+    assert diagram.node_count() == 4
+
+
+def test_who_wants_no_level_moved_gets_new_tests_at_the_bottom():
+    diagram = SharedDiagram(beside=False)
+    diagram.add("s1", S1)
+    diagram.add("s2", S2)
+    assert diagram.node_count() == 6
+
+
+def test_a_filter_that_is_only_small_as_written_keeps_that_order():
+    diagram = SharedDiagram()
+    diagram.add("both known", (attr("a") == -1) & (attr("b") == -1))
+    pairs = any_of([(attr("a") == at) & (attr("b") == at) for at in range(20)])
+    diagram.add("pairs", pairs)
+    assert diagram.node_count() < 100
+    assert Snapshot(diagram).match({"a": 3, "b": 3}) == ["pairs"]
+
+
 def test_negation_shares_the_variable_of_the_complement():
     diagram = SharedDiagram("sql")
     diagram.add("a", ~(attr("x") < 5))
@@ -160,6 +223,10 @@ def test_a_filter_that_explodes_is_refused_at_once_and_the_diagram_lives_on():
     assert Snapshot(fresh).match({f"b{at:02}": 1 for at in range(40)}) == ["as written"]
     diagram.add("small", attr("x") == 1)
     assert Snapshot(diagram).match({"x": 1}) == ["small"]
+    # What was tried in vain isn't in the way of the next that must be tried.
+    with pytest.raises(LimitError, match="split"):
+        diagram.add_many([("exploding", exploding)])
+    diagram.add("as written", exploding)
 
 
 def test_a_full_table_is_cleared_of_what_was_removed():

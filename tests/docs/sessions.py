@@ -40,29 +40,41 @@ wait
 """
 
 _PYTHON: Final = r"""
-import contextlib, io, json, os, sys, traceback
+import io, json, os, sys, traceback
+# Streams are set once: threads that a block starts may print until the process ends.
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
+sys.stdout = printed = io.StringIO()
 namespace = {"__name__": "__main__"}
 for given in sys.stdin:
     line, text = json.loads(given)
-    printed, problem = io.StringIO(), ""
+    start, problem = printed.tell(), ""
     try:
-        with contextlib.redirect_stdout(printed):
-            exec(compile("\n" * (line - 1) + text, sys.argv[1], "exec"), namespace)
+        exec(compile("\n" * (line - 1) + text, sys.argv[1], "exec"), namespace)
     except BaseException:
         problem = traceback.format_exc()
-    print(json.dumps([printed.getvalue(), problem]), file=answers, flush=True)
+    print(json.dumps([printed.getvalue()[start:], problem]), file=answers, flush=True)
 """
 
 
 class Ports:
-    """Free ports in the place of those that pages show."""
+    """Free ports in the place of those that pages show.
+
+    They stay bound until they are closed: a page may take long until it starts its broker, and meanwhile nobody else is
+    given them. A broker can listen there all the same, as long as both sockets say SO_REUSEADDR and these don't listen.
+    """
 
     def __init__(self) -> None:
-        with contextlib.ExitStack() as stack:
-            held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in SHOWN_PORTS]
-            self._free = {str(shown): str(one.getsockname()[1]) for shown, one in zip(SHOWN_PORTS, held, strict=True)}
+        self._held = contextlib.ExitStack()
+        self._free: dict[str, str] = {}
+        for shown in SHOWN_PORTS:
+            one = self._held.enter_context(socket.socket())
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind(("127.0.0.1", 0))
+            self._free[str(shown)] = str(one.getsockname()[1])
+
+    def close(self) -> None:
+        self._held.close()
 
     @property
     def broker(self) -> str:
@@ -184,6 +196,7 @@ class Session:
         for process in (self._python, self._shell):
             if process is not None:
                 process.close()
+        self.ports.close()
 
 
 def commands(block: Block) -> list[tuple[str, str]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tools.docs import link_states
+
 from tests.docs.pages import ROOT, blocks
 
 PAGE = ROOT / "docs" / "design.md"
@@ -19,4 +21,9 @@ def test_the_rooms_are_those_of_the_source() -> None:
 def test_files_that_the_page_names_are_there() -> None:
     named = re.findall(r"`([\w/]+\.py)`", PAGE.read_text(encoding="utf-8"))
     assert named
-    assert [name for name in named if not any(SOURCE.rglob(name.rpartition("/")[2]))] == []
+    there = {path.name for path in (*SOURCE.rglob("*.py"), *ROOT.glob("*.py"))}
+    assert [name for name in named if name.rpartition("/")[2] not in there] == []
+
+
+def test_the_states_of_a_link_are_drawn_from_their_tables() -> None:
+    assert PAGE.read_text(encoding="utf-8") == link_states.page(), "run make docs"

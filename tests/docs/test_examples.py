@@ -21,7 +21,6 @@ def test_an_example_runs(example: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("example", ["stock_quotes.py", "meta_auctions.py"])
-@pytest.mark.xdist_group("the ports of the examples' brokers")
 def test_an_example_of_the_network_runs(example: str) -> None:
     command = [sys.executable, str(ROOT / "examples" / "network" / "brokers.py"), example]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -40,6 +40,14 @@ def test_a_reader_of_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
         assert not [tag for tag in loaded if 'rel="canonical"' not in tag], page.name
 
 
+def test_nothing_that_only_the_tests_must_know_is_shown(site: Path) -> None:
+    for page in site.glob("*.html"):
+        shown = re.sub(r"<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        titles = re.findall(r'class="filename">([^<]*)<', shown)
+        assert all(re.fullmatch(r"[\w-]+(\.[\w-]+)+", title) for title in titles), f"{page.name}: {titles}"
+        assert "not run:" not in shown, page.name
+
+
 def test_the_site_can_be_searched_without_a_server_elsewhere(site: Path) -> None:
     assert (site / "search" / "search_index.json").is_file()
     assert yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["theme"]["font"] is False

@@ -73,7 +73,7 @@ def test_values_are_coerced_where_that_is_exact(name: str, value: Any, wanted: A
         ("at", 1704067200, "expected timestamp"),
         ("tags", "a", "expected list<string>"),
         ("tags", ["a", 1], "expected list<string>"),
-        ("tags", [["a"]], "a list inside a list"),
+        ("tags", [["a"]], "is a list; expected list<string>"),
         ("price", {"amount": 5}, "attribute 'price' is a record; expected double"),
         ("price", b"5", "attribute 'price'"),
     ],
@@ -114,18 +114,17 @@ def test_defaults_are_those_that_are_defined() -> None:
 @pytest.mark.parametrize(
     ("condition", "remedy"),
     [
-        (attr("price") < "5", "write a number without quotes"),
+        (attr("price") < "x", "can't be read as one"),
         (attr("price").is_in(["a"]), "'price' is double, but is compared with the string 'a'"),
         (attr("volume").between("a", "b"), "volume"),
-        (attr("company") == 5, "write a string in quotes"),
-        (attr("company") == True, "boolean True"),  # noqa: E712
-        (attr("at") > "2024-01-01", "TIMESTAMP '2024"),
+        (attr("price") == True, "boolean True"),  # noqa: E712
+        (attr("at") > 5, "TIMESTAMP '2024"),
         (attr("open") == 1, "TRUE or FALSE"),
         (attr("price").like("5%"), "not string"),
         (attr("tags") == "a", "array_contains(tags, value)"),
         (attr("tags").has(5), "in quotes"),
         (attr("price").has(5), "not a list"),
-        (TRUE & (FALSE | Not(Is(attr("place.x") == "1", True))), "place.x"),
+        (TRUE & (FALSE | Not(Is(attr("place.x") == "x", True))), "place.x"),
     ],
 )
 def test_filters_that_contradict_the_schema_are_refused_with_the_remedy(condition: Filter, remedy: str) -> None:

@@ -29,7 +29,8 @@ from covey.filters import (
     RLike,
     SubstringOf,
 )
-from covey.filters.printing import KEYWORDS, name_to_sql, to_sql
+from covey.filters.printing import to_sql
+from covey.filters.quoting import KEYWORDS, name_to_sql
 from covey.language import parse
 
 A, B, C = Compare("a", "=", 1), Compare("b", "<", 2.5), IsNull("c")

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey.filters.values import EPOCH, Kind, compare, instant, kind_of, microseconds, normalise
+from covey.filters.values import EPOCH, Exact, Kind, compare, instant, kind_of, microseconds, normalise
 
 NUMBERS = st.integers() | st.floats()
 SCALARS = st.one_of(NUMBERS, st.text(max_size=3), st.booleans(), st.datetimes(timezones=st.just(UTC)))
@@ -31,7 +31,7 @@ SCALARS = st.one_of(NUMBERS, st.text(max_size=3), st.booleans(), st.datetimes(ti
         ("x", "x"),
         (Decimal("5.00"), 5),
         (Decimal("1e30"), 10**30),
-        (Decimal("0.1"), 0.1),
+        (Decimal("0.1"), Exact(Decimal("0.1"))),
         (Decimal("Infinity"), math.inf),
         (Decimal("-Infinity"), -math.inf),
         (date(2024, 1, 1), datetime(2024, 1, 1, tzinfo=UTC)),
@@ -63,7 +63,7 @@ def test_nan_stays_nan() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [b"x", {"a": 1}, {1}, Fraction(1, 3), 1j, timedelta(1), [[1]], np.timedelta64(1, "s")]
+    "wrong", [b"x", {"a": 1}, {1}, Fraction(1, 3), 1j, timedelta(1), [[b"x"]], np.timedelta64(1, "s")]
 )
 def test_what_has_no_kind_is_refused(wrong: Any) -> None:
     with pytest.raises(TypeError, match="not a value that filters compare"):
@@ -128,3 +128,13 @@ def test_instants_are_their_microseconds(when: datetime) -> None:
 def test_normalising_twice_changes_nothing(value: Any) -> None:
     once = normalise(value)
     assert repr(normalise(once)) == repr(once)
+
+
+def test_lists_hold_lists_and_records_to_a_depth() -> None:
+    record = {"a": object()}
+    assert normalise([[1, [None]], record]) == ((1, (None,)), record)
+    nested: list[Any] = []
+    for _ in range(32):
+        nested = [nested]
+    with pytest.raises(TypeError, match="nested more than 32 deep"):
+        normalise(nested)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from covey.lab.experiments import Row
-from covey.lab.running import Lab, Measure, Point
+from covey.lab.points import Lab, Measure, Point
 
 Given = Callable[[Point, str], Row | list[Row]]
 

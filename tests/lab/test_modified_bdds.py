@@ -12,16 +12,16 @@ import pytest
 
 from covey.filters import And, Compare, Filter
 from covey.filters.semantics import matches
+from covey.kernels.scanning import scan
+from covey.kernels.value_sets import COVERED, COVERS
 from covey.lab import covering_passes, imperfect_merging, merged_tables, modified_bdds
 from covey.lab.covering_passes import OVERS, WAYS, RootTable, normal
 from covey.lab.experiments import Row
 from covey.lab.merged_tables import METHODS, ORDERS, SINGLE_PIECE, compacted, publications
-from covey.lab.running import Lab, Point
-from covey.lab.scan_kernels import scan
+from covey.lab.points import Lab, Point
 from covey.lab.workloads.predicate_pools import ATTRIBUTES, IMT_SET, SET_A, Pool, draw
 from covey.relations.conjunctions import Conjunction
 from covey.relations.covering.roots import BOTH
-from covey.relations.covering.set_kernels import COVERED, COVERS
 from covey.relations.merging import Merger, merge_table
 from tests.lab.in_process import GivenLab
 

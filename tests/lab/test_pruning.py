@@ -15,8 +15,8 @@ from covey.filters.semantics import matches
 from covey.history import EventSample
 from covey.lab import pruned_lines, pruned_tables, pruning, pruning_lines
 from covey.lab.experiments import Row
+from covey.lab.points import Point
 from covey.lab.pruned_tables import BROKERS, SHARES, crossings, match, workload
-from covey.lab.running import Point
 from covey.matching import Index
 from covey.relations.pruning import DIMENSIONS, Dimension, Pruner
 from covey.routing import PruningOptions

@@ -12,12 +12,13 @@ from pyspark.sql import SparkSession
 from covey.cli import main
 from covey.lab import negative_space
 from covey.lab.papers import MODULES, experiments
-from covey.lab.running import Lab
+from covey.lab.points import Lab
 from covey.lab.runs import QUICK
 
 pytestmark = pytest.mark.usefixtures("spark")
 
 
+@pytest.mark.long
 def test_every_experiment_has_an_outcome_and_its_place_in_the_report(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,9 +23,9 @@ from covey.lab.experiments import (
     registered,
 )
 from covey.lab.papers import experiments
+from covey.lab.points import Lab
 from covey.lab.readings import averaged, number, only, ratio, where
 from covey.lab.report import PAGE, RESULTS, write
-from covey.lab.running import Lab
 from covey.lab.runs import Finished
 
 PAPER = Paper("doe", "Doe & Roe", "On <filters>", 1999)

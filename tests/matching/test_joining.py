@@ -12,6 +12,7 @@ from covey.filters.semantics import SEMANTICS, Semantics, matches
 from covey.language import parse
 from covey.matching.joining import joined
 from covey.matching.lowering import Flat, Lowering
+from covey.matching.options import BuildOptions
 from covey.matching.segment import segment_of
 
 Parts = list[list[tuple[Filter, bool]]]
@@ -39,7 +40,9 @@ def test_joined_parts_match_as_their_living_filters_do(parts: Parts, event: dict
     )
     assert flat.count == len(alive)
     ids = [str(number) for number in range(len(alive))]
-    segment = segment_of(flat, pa.array(ids, pa.large_string()), pa.array(ids, pa.large_string()), semantics=by)
+    segment = segment_of(
+        flat, pa.array(ids, pa.large_string()), pa.array(ids, pa.large_string()), BuildOptions(semantics=by)
+    )
     wanted = [number for number, one in enumerate(alive) if matches(one, event, semantics=by)]
     assert segment.match_event(row(event, flat.names)) == wanted
 

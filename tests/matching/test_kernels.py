@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from numba import njit
 
-from covey.matching.encoding_kernels import build_grid, encode_doubles, encode_integers, split
-from covey.matching.kernels import fill_slots
+from covey.kernels.encoding import build_grid, encode_doubles, encode_integers, split
+from covey.kernels.matching import fill_slots
+from covey.kernels.results import by_event
+from covey.kernels.sweeping import merge_sorted, transpose
+from covey.kernels.vectors import blend_words, count_bits, lowest_bit, range_word
 from covey.matching.lowering import number_pair
-from covey.matching.result_kernels import by_event
-from covey.matching.sweep_kernels import merge_sorted, transpose
-from covey.matching.vectors import blend_words, count_bits, lowest_bit, range_word
 
 EXTREMES = [0, 1, -1, 2**53, 2**53 + 1, -(2**53) - 1, 2**62 + 1, 2**63 - 1, -(2**63), 2**63 - 512, 2**63 - 513]
 

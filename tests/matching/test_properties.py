@@ -14,8 +14,8 @@ from tests.strategies import events, filters
 import covey
 from covey.filters import SEMANTICS, Semantics, matches
 from covey.filters.values import Scalar
-from covey.matching import bulk as bulk_module
 from covey.matching import tables as tables_module
+from covey.matching.bulk import rows as bulk_module
 
 ROUNDS = int(os.environ.get("COVEY_FUZZ_ROUNDS", "8"))
 EXAMPLES = int(os.environ.get("COVEY_FUZZ_EXAMPLES", "60"))

@@ -14,7 +14,7 @@ import pytest
 from tests.random_worlds import event_of, filter_of
 
 import covey
-from covey.matching.storage import MAGIC
+from covey.matching.storage import MAGIC, content_hash
 
 
 @pytest.fixture
@@ -24,6 +24,32 @@ def saved(tmp_path: Path) -> Path:
     index.add_many((f"s{number}", str(filter_of(rng))) for number in range(200))
     index.save(tmp_path / "rules.covey")
     return tmp_path / "rules.covey"
+
+
+def test_a_files_hash_is_that_of_its_content(saved: Path, tmp_path: Path) -> None:
+    index = covey.Index.open(saved)
+    index.save(tmp_path / "again.covey")
+    assert content_hash(tmp_path / "again.covey") == content_hash(saved)
+    index.remove("s7")
+    index.save(tmp_path / "again.covey")
+    assert content_hash(tmp_path / "again.covey") != content_hash(saved)
+
+
+def test_what_can_not_hold_an_index_has_no_hash(tmp_path: Path) -> None:
+    (tmp_path / "short.covey").write_bytes(b"COVEY")
+    with pytest.raises(covey.IndexFileError, match=r"not a covey index \(only 5 bytes\)"):
+        content_hash(tmp_path / "short.covey")
+    with pytest.raises(covey.IndexFileError, match="No such file"):
+        content_hash(tmp_path / "missing.covey")
+
+
+def test_rows_are_what_another_index_takes(saved: Path) -> None:
+    index = covey.Index.open(saved)
+    index.remove("s3")
+    index.add("head", "x = 1")
+    rows = list(index.rows())
+    assert [id for id, _ in rows] == [f"s{n}" for n in range(200) if n != 3] + ["head"]
+    assert all(text == index.text(id) for id, text in rows)
 
 
 @pytest.mark.parametrize("semantics", ["sql", "simple", "strict", "default"])
@@ -107,6 +133,8 @@ def test_what_is_not_an_index_is_a_clear_error(tmp_path: Path) -> None:
         covey.Index.open(tmp_path / "y.covey")
 
 
+LAST = 0.05
+"""Seconds before the last process is killed, and longer until it has saved once."""
 _SAVER = """
 import sys, covey
 index = covey.Index()
@@ -122,12 +150,13 @@ def test_a_killed_save_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> Non
     old = covey.Index()
     old.add("old", "x = 1")
     old.save(target)
-    for delay in (0.0, 0.003, 0.011, 0.02, 0.05):
+    for delay in (0.0, 0.003, 0.011, 0.02, LAST):
         process = subprocess.Popen([sys.executable, "-c", _SAVER, str(target)], stdout=subprocess.PIPE)
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         deadline = time.monotonic() + delay
-        while time.monotonic() < deadline:
+        before = target.stat().st_ino
+        while time.monotonic() < deadline or (delay == LAST and target.stat().st_ino == before):
             pass
         os.kill(process.pid, signal.SIGKILL)
         process.wait()

@@ -26,11 +26,12 @@ class Authority:
             "-subj", "/CN=authority", "-keyout", self._key, "-out", self.certificate,
         )  # fmt: skip
 
-    def sign(self, name: str) -> TlsFiles:
-        """A certificate for a name, good for this machine too."""
+    def sign(self, name: str, names: str = "") -> TlsFiles:
+        """A certificate for a name, good for this machine too; or with this name only as the common one, beside
+        others."""
         key, request, certificate = (self._directory / f"{name}.{end}" for end in ("key", "csr", "pem"))
         extensions = self._directory / f"{name}.ext"
-        extensions.write_text(f"subjectAltName=DNS:{name},DNS:localhost,IP:127.0.0.1\n")
+        extensions.write_text(f"subjectAltName={names or f'DNS:{name}'},DNS:localhost,IP:127.0.0.1\n")
         _openssl(
             "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
             "-keyout", key, "-out", request,

@@ -78,6 +78,12 @@ class BrokerProcess:
         assert "Traceback" not in self.log, self.log
 
     @property
+    def pid(self) -> int:
+        """Its process at present."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def log(self) -> str:
         return self._log.read_text()
 

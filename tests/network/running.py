@@ -12,7 +12,7 @@ from covey.network import Security, Server, ServerConfig, TlsFiles
 from covey.network.limits import NetworkLimits
 from covey.routing.config import BrokerConfig, BrokerLimits, Timing
 
-SECONDS = 40.0
+SECONDS = 120.0
 """A test that takes longer hangs."""
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from covey.network import engine as engines
-from covey.network.engine import Engine
+from covey.network.engine import RESTARTS, Engine
 from covey.network.errors import ConnectionLostError, NetworkError, RefusedError
-from covey.network.frames import TAKEN
+from covey.network.frames import RESTARTING, TAKEN
 from covey.network.limits import NetworkLimits
 from covey.network.storage import Done, MemoryJournal
 from covey.routing.config import BrokerConfig
@@ -27,12 +27,14 @@ from covey.routing.messages import (
     Input,
     Permissions,
     Publication,
+    Publications,
     Publish,
     Refused,
     Renew,
     Tick,
     ToClient,
     Unsubscribe,
+    Work,
 )
 from tests.network.running import in_loop, until
 
@@ -46,11 +48,18 @@ class Scripted:
         self.inputs: list[Input] = []
         self.together: list[list[int]] = []
         self.wake_at = inf
+        self.behind = 0
+        self.pressure = ""
 
-    def handle(self, input: Input, now: float) -> Outputs:
-        self.inputs.append(input)
+    def handle(self, input: Input, now: float, steps: int | None = None) -> Outputs:
         outputs = Outputs()
+        if isinstance(input, Publications):
+            self.together.append([request.request for request in input.requests])
+            return outputs
+        self.inputs.append(input)
         match input:
+            case Work():
+                self.behind -= 1
             case FromClient(client, Renew(request), session):
                 outputs.records.append(Put("space", str(request), b""))
                 outputs.sends.append(ToClient(client, Confirmed(request), session))
@@ -63,10 +72,6 @@ class Scripted:
             case FromClient():
                 raise AssertionError("a defect")
         return outputs
-
-    def publish(self, inputs: Sequence[FromClient], now: float) -> Outputs:
-        self.together.append([input.message.request for input in inputs if isinstance(input.message, Publish)])
-        return Outputs()
 
 
 class SlowJournal:
@@ -81,8 +86,14 @@ class SlowJournal:
     def submit(self, records: Sequence[Record], done: Done) -> None:
         self.waiting.append((records, done))
 
+    def set_aside(self, input: Any, error: BaseException) -> None:
+        pass
+
     def commit(self, error: Exception | None = None) -> None:
         self.waiting.pop(0)[1](error)
+
+    def give_up(self) -> None:
+        pass
 
     def close(self) -> None:
         pass
@@ -160,9 +171,10 @@ async def test_inputs_that_wait_are_committed_together(scripted: Scripted) -> No
 
 
 @in_loop
-async def test_publications_that_follow_each_other_are_taken_together(scripted: Scripted) -> None:
+async def test_publications_that_are_next_in_their_queues_are_taken_together(scripted: Scripted) -> None:
     engine = Engine(CONFIG, MemoryJournal())
     ann, bob = (engine.open_client(name, Permissions(), Box()) for name in ("ann", "bob"))
+    await turns()
     events = [Publication({})] * (engines.TOGETHER // 2)
     engine.say(ann, Publish(1, []))
     engine.say(bob, Publish(2, []))
@@ -174,7 +186,51 @@ async def test_publications_that_follow_each_other_are_taken_together(scripted: 
     engine.say(bob, Publish(7, []))
     for _ in range(3):
         await turns()
-    assert scripted.together == [[1, 2], [3, 4], [5], [7]]
+    assert [sorted(together) for together in scripted.together] == [[1, 2, 3, 4], [5, 7]]
+
+
+@in_loop
+async def test_a_client_that_says_little_is_not_held_up_by_one_that_says_much(scripted: Scripted) -> None:
+    engine = Engine(CONFIG, MemoryJournal())
+    loud, quiet = (engine.open_client(name, Permissions(), Box()) for name in ("loud", "quiet"))
+    await turns()
+    for number in range(5_000):
+        engine.say(loud, Credit(number))
+    engine.say(quiet, Credit(5_000))
+    await until(lambda: engine.waiting[0] == 0)
+    place = scripted.inputs.index(FromClient("quiet", Credit(5_000), quiet.number))
+    assert place < 4_000, "the quiet client waited for all of the loud one's"
+
+
+@in_loop
+async def test_work_that_was_put_off_is_done_when_there_is_time_and_not_only_then(scripted: Scripted) -> None:
+    scripted.behind = 3
+    engine = Engine(CONFIG, MemoryJournal())
+    session = engine.open_client("ann", Permissions(), Box())
+    await until(lambda: not scripted.behind)
+    scripted.behind = 2
+
+    def busy(number: int) -> None:
+        if scripted.behind:
+            engine.say(session, Credit(number))
+            asyncio.get_running_loop().call_soon(busy, number + 1)
+
+    busy(0)
+    await until(lambda: not scripted.behind)
+
+
+@in_loop
+async def test_a_session_without_anything_waiting_has_room_whatever_others_have(scripted: Scripted) -> None:
+    engine = Engine(CONFIG, MemoryJournal(), NetworkLimits(waiting_inputs=3))
+    loud, quiet = (engine.open_client(name, Permissions(), Box()) for name in ("loud", "quiet"))
+    await turns()
+    for number in range(3):
+        engine.say(loud, Credit(number))
+    with pytest.raises(StopIteration):
+        engine.room(quiet).send(None)
+    held = engine.room(loud)
+    assert held.send(None) is not None
+    held.close()
 
 
 @in_loop
@@ -191,8 +247,25 @@ async def test_a_journal_that_fails_stops_the_broker_and_nothing_more_is_sent(sc
 
 
 @in_loop
-async def test_a_broker_that_raises_is_stopped(scripted: Scripted, caplog: pytest.LogCaptureFixture) -> None:
-    engine = Engine(CONFIG, MemoryJournal())
+async def test_a_broker_that_raises_is_restored_after_the_commit_and_stopped_where_it_goes_on_so(
+    scripted: Scripted, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = SlowJournal()
+    engine = Engine(CONFIG, journal)
+    for restart in range(1, RESTARTS + 1):
+        box, other = Box(), Box()
+        bystander = engine.open_client("bob", Permissions(), other)
+        engine.say(bystander, Renew(1))
+        await turns()
+        session = engine.open_client("ann", Permissions(), box)
+        engine.say(session, "no message")  # type: ignore[arg-type]
+        await turns()
+        # What was taken before is committed first, and its answer comes before the end.
+        assert (engine.counts.restarts, other.messages, other.closed) == (restart, [], None)
+        journal.commit()
+        assert other.messages == [Confirmed(1)]
+        assert other.closed == box.closed == ("the broker restarts; connect again", RESTARTING)
+        await turns()
     session = engine.open_client("ann", Permissions(), Box())
     engine.say(session, "no message")  # type: ignore[arg-type]
     with pytest.raises(NetworkError, match="a defect"):
@@ -262,7 +335,7 @@ def test_readers_wait_while_too_much_waits_for_the_broker_or_the_disk(
         session = engine.open_client("ann", Permissions(), Box())
         for number in range(3):
             engine.say(session, Renew(number))
-        waiting = asyncio.create_task(engine.room())
+        waiting = asyncio.create_task(engine.room(session))
         if limits.waiting_records == 3:
             await turns()
             assert not waiting.done()

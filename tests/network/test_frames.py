@@ -22,15 +22,19 @@ from covey.network.limits import NetworkLimits
 from covey.routing.messages import (
     ClientAnswer,
     Confirmed,
+    Credit,
     Delta,
     Entry,
     Envelope,
     Events,
+    Hello,
     PeerMessage,
+    Ping,
     Publication,
     Publish,
     Stream,
     Subscribe,
+    Welcome,
 )
 
 LIMITS = NetworkLimits()
@@ -52,9 +56,9 @@ def test_a_frame_is_an_array_of_messages_in_msgpack_or_json() -> None:
 
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_frame_raise_a_frame_error_and_nothing_else(data: bytes) -> None:
-    for decode in (lambda: decode_client(data, LIMITS), lambda: decode_peer(data), lambda: decode_answers(data)):
+    for decode in (decode_client, decode_peer, lambda data, _: decode_answers(data)):
         with suppress(FrameError):
-            decode()
+            decode(data, LIMITS)
 
 
 @given(st.data())
@@ -120,7 +124,7 @@ def test_a_large_stream_or_group_of_events_is_divided_and_says_the_same() -> Non
     items: dict[int, Any] = {}
     events: list[Envelope] = []
     for frame in written:
-        for message in decode_peer(frame):
+        for message in decode_peer(frame, LIMITS)[0]:
             if isinstance(message, Stream):
                 assert message.epoch == 7
                 items.update(enumerate(message.items, message.first))
@@ -135,3 +139,26 @@ def test_a_table_that_is_larger_than_a_neighbour_takes_is_refused_by_the_sender(
     delta: PeerMessage = Delta(0, 1, True, False, [], [Entry(str(at), "x" * 100) for at in range(1_000)], [])
     with pytest.raises(FrameError, match="10,000 is the limit"):
         list(frames(PEER_FRAMES, [delta], 10_000))
+
+
+def test_messages_that_only_a_later_version_knows_are_skipped_where_brokers_are_heard() -> None:
+    ping, news = ["Ping", 7, []], ["Rumour", 1, {"x": [2]}]
+    assert decode_peer(msgspec.msgpack.encode([ping, news, news, ping]), LIMITS) == ([Ping(7), Ping(7)], 2)
+    assert decode_answers(msgspec.msgpack.encode([news, ["Confirmed", 3]])) == [Confirmed(3)]
+    later = ["Confirmed", 3, "and more that a later version says"]
+    assert decode_answers(msgspec.msgpack.encode([later])) == [Confirmed(3)]
+
+
+@pytest.mark.parametrize("wrong", [["Ping", "seven"], ["Ping"], [7], [], "Ping", {"Ping": 7}])
+def test_a_message_that_is_known_must_be_right_beside_one_that_is_not(wrong: Any) -> None:
+    with pytest.raises(FrameError):
+        decode_peer(msgspec.msgpack.encode([["Rumour"], wrong]), LIMITS)
+
+
+def test_what_protocol_1_says_is_understood() -> None:
+    hello = ["Hello", "b", [[], []], 0, 0, False]
+    assert decode_peer(msgspec.msgpack.encode([hello]), LIMITS) == ([Hello("b", [[], []], 0, 0, False)], 0)
+    assert Hello("b", [], 0, 0, False).version == 1
+    assert decode_client(msgspec.msgpack.encode([["Credit", 3]]), LIMITS) == [Credit(3)]
+    old = ["Welcome", "a", [], [], 0, 1000]
+    assert decode_answers(msgspec.msgpack.encode([old])) == [Welcome("a", [], [], 0, 1000)]

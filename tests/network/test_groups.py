@@ -102,7 +102,7 @@ async def test_a_durable_group_is_given_what_came_while_its_client_was_away(tmp_
             await ann.subscribe_many(wishes, durable=True)
         await eve.publish([{"p": 9}, {"p": 1}, {"p": 8}], durable=True)
         async with connect(server.url, name="ann") as ann:
-            await until(lambda: sum(map(len, ann._early.values())) == 4)
+            await until(lambda: sum(map(len, ann._deliveries.early.values())) == 4)
             with pytest.raises(RefusedError):
                 await ann.subscribe_many({**wishes, "bad": "p <"}, durable=True)
             group = await ann.subscribe_many(wishes, durable=True)

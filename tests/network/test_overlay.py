@@ -23,15 +23,11 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from covey.history import Profile
 from tests.network.certificates import needs_openssl
 from tests.network.overlay import Overlay, Settings, line, overlay, ring
 from tests.network.overlay_client import KINDS, Fact, Publisher, Subscriber
 from tests.network.overlay_grounds import Ground, Loopback, Namespaces, needs_namespaces
-
-pytestmark = pytest.mark.xdist_group("five brokers with faults")
 
 SEED = int(os.environ.get("COVEY_OVERLAY_SEED", "1"))
 HANGS = 400.0

@@ -10,9 +10,11 @@ from typing import Any
 import aiohttp
 import pytest
 
+from covey.errors import FilterError
 from covey.network import ClosedError, RefusedError, SessionTakenError, SubscriptionEndedError, connect
 from covey.network.cloudevents import STRUCTURED
 from covey.network.frames import WRITTEN
+from covey.network.limits import NetworkLimits
 from covey.network.sync import connect as connect_sync
 from tests.network.running import broker, http, in_loop, until
 
@@ -166,6 +168,28 @@ async def test_http_publishes_plain_events_and_cloudevents() -> None:
 
 
 @in_loop
+async def test_clients_and_http_take_other_dialects_and_the_broker_keeps_sql(tmp_path: Path) -> None:
+    async with (
+        broker(data=tmp_path) as server,
+        connect(server.url, name="ann") as ann,
+        aiohttp.ClientSession() as session,
+    ):
+        near = await ann.subscribe("hop < 5", id="near", dialect="cesql")
+        with pytest.raises(FilterError, match="ends too early"):
+            await ann.subscribe("hop <", dialect="cesql")
+        await ann.publish([{"hop": "7"}, {"hop": "3"}])
+        assert await attributes(near, 1) == [{"hop": "3"}]
+        url = f"{http(server)}/v1/clients/bob/subscriptions/heavy"
+        claim = {"filter": "weight / 2 > 3", "durable": True, "dialect": "jms"}
+        async with session.put(url, json=claim) as response:
+            assert (await response.json())["filter"] == "java_divide(weight, 2) > 3"
+        for dialect, words in (("sigma", "brokers don't read"), ("latin", "is not known"), ("jms", "no meaning")):
+            async with session.put(url, json={**claim, "filter": "?", "dialect": dialect}) as response:
+                assert response.status == 400
+                assert words in (await response.json())["error"]
+
+
+@in_loop
 async def test_http_manages_the_durable_subscriptions_of_a_client_that_is_away(tmp_path: Path) -> None:
     async with broker(data=tmp_path) as server, aiohttp.ClientSession() as session:
         url = f"{http(server)}/v1/clients/ann/subscriptions"
@@ -202,7 +226,10 @@ async def test_a_stream_of_events_for_curl() -> None:
 @in_loop
 async def test_a_durable_stream_goes_on_after_the_last_event_that_was_seen(tmp_path: Path) -> None:
     async with broker(data=tmp_path) as server, aiohttp.ClientSession() as session, connect(server.url) as ann:
-        query = {"filter": "price < 10", "client": "screen", "durable": "true", "format": "cloudevents"}
+        claim = {"filter": "price < 10", "durable": True}
+        async with session.put(f"{http(server)}/v1/clients/screen/subscriptions/events", json=claim) as made:
+            assert made.status == 200
+        query = {"client": "screen", "format": "cloudevents"}
         async with session.get(f"{http(server)}/v1/events", params=query) as stream:
             await ann.publish({"price": 1}, durable=True)
             first = await next_event(stream)
@@ -264,3 +291,40 @@ async def test_a_client_goes_on_after_its_broker_was_stopped_and_started(tmp_pat
             await ann.publish({"x": 2}, durable=True)
             assert await attributes(durable, 1) == [{"x": 2}]
             assert await attributes(volatile, 1) == [{"x": 2}]
+
+
+@in_loop
+async def test_who_publishes_over_http_advertises_over_http_under_the_same_name() -> None:
+    async with (
+        broker(advertisements=True) as server,
+        aiohttp.ClientSession() as session,
+        connect(server.url) as ann,
+    ):
+        subscription = await ann.subscribe("price < 10")
+        url = f"{http(server)}/v1/events?client=feed"
+        async with session.post(url, json={"price": 5}) as response:
+            assert response.status == 422
+        claim = {"filter": "price > 0", "durable": True}
+        async with session.put(f"{http(server)}/v1/clients/feed/advertisements/quotes", json=claim) as response:
+            assert response.status == 200
+        many = await asyncio.gather(*(session.post(url, json={"price": 5}) for _ in range(10)))
+        assert [response.status for response in many] == [202] * 10
+        assert [(await subscription.get())["price"] for _ in range(10)] == [5] * 10
+        async with session.post(url, json={"price": -1}) as response:
+            assert response.status == 422
+        await until(lambda: server.engine.sessions == 1)
+
+
+@in_loop
+async def test_a_broker_that_takes_nobody_more_is_alive_and_not_ready() -> None:
+    async with broker(limits=NetworkLimits(connections=1)) as server, aiohttp.ClientSession() as session:
+
+        async def statuses() -> list[int]:
+            answers = [await session.get(f"{http(server)}/{path}") for path in ("healthz", "readyz")]
+            return [answer.status for answer in answers]
+
+        assert await statuses() == [200, 200]
+        async with connect(server.url):
+            assert await statuses() == [200, 503]
+        await until(lambda: server.engine.sessions == 0)
+        assert await statuses() == [200, 200]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covey.network.errors import StorageError
+from covey.network.journal_files import APPLICATION, LAYOUT
 from covey.network.storage import SqliteJournal
 from covey.routing.journal import Drop, Put, Record, replay
 
@@ -116,3 +118,107 @@ def test_others_on_the_machine_cannot_read_a_journal(tmp_path: Path) -> None:
     modes = [path.stat().st_mode & 0o777 for path in (tmp_path / "data", journal.path)]
     journal.close()
     assert modes == [0o700, 0o600]
+
+
+def test_a_file_of_another_program_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "broker.sqlite"
+    for script in (
+        "CREATE TABLE people (name TEXT)",
+        "CREATE TABLE about (name TEXT, value TEXT); CREATE TABLE rows (x)",
+        "CREATE TABLE rows (space TEXT, key TEXT, value BLOB)",
+        "PRAGMA application_id=7; CREATE TABLE about (name, value); CREATE TABLE rows (space, key, value)",
+    ):
+        path.unlink(missing_ok=True)
+        connection = sqlite3.connect(path)
+        connection.executescript(script)
+        connection.close()
+        before = path.read_bytes()
+        with pytest.raises(StorageError, match="of another program"):
+            SqliteJournal(tmp_path, "a")
+        assert path.read_bytes() == before
+
+
+def test_a_newer_layout_is_refused_and_the_first_one_is_brought_forward(tmp_path: Path) -> None:
+    SqliteJournal(tmp_path, "a").close()
+    connection = sqlite3.connect(tmp_path / "broker.sqlite")
+    assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
+    connection.execute(f"PRAGMA user_version={LAYOUT + 1}")
+    connection.close()
+    with pytest.raises(StorageError, match=f"has layout {LAYOUT + 1} and this covey reads up to {LAYOUT}"):
+        SqliteJournal(tmp_path, "a")
+
+
+def test_a_journal_of_the_first_layout_gets_the_number_of_this_one_and_can_shrink(tmp_path: Path) -> None:
+    written = Path(__file__).parents[1] / "fixtures" / "written_0_1" / "journal.sqlite"
+    (tmp_path / "broker.sqlite").write_bytes(written.read_bytes())
+    SqliteJournal(tmp_path, "a").close()
+    connection = sqlite3.connect(tmp_path / "broker.sqlite")
+    found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "auto_vacuum")]
+    format = connection.execute("SELECT value FROM about WHERE name = 'format'").fetchone()[0]
+    connection.close()
+    assert found == [LAYOUT, 2]
+    # A covey of before looks at this, and refuses it.
+    assert format == str(LAYOUT)
+
+
+def test_a_file_shrinks_when_most_of_it_is_free(tmp_path: Path) -> None:
+    journal, finished = SqliteJournal(tmp_path, "a"), Finished()
+    many = [Put("s", str(number), bytes(10_000)) for number in range(3_000)]
+    journal.submit(many, finished)
+    finished.wait(1)
+    journal.submit([Drop("s", record.key) for record in many], finished)
+    finished.wait(2)
+    journal.close()
+    assert (tmp_path / "broker.sqlite").stat().st_size < 10_000_000
+
+
+def test_what_can_be_read_of_a_damaged_file_is_kept_and_the_file_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal, finished = SqliteJournal(tmp_path, "a"), Finished()
+    journal.submit([Put("s", f"{number:05d}", b"x" * 500) for number in range(2_000)], finished)
+    finished.wait(1)
+    journal.close()
+    path = tmp_path / "broker.sqlite"
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 2 // 4096 * 4096
+    data[middle : middle + 8192] = b"\xee" * 8192
+    path.write_bytes(data)
+    damaged = SqliteJournal(tmp_path, "a")
+    rows = {row.key for row in damaged.rows()}
+    damaged.submit([Put("s", "new", b"y")], finished)
+    finished.wait(2)
+    damaged.close()
+    assert 1_000 < len(rows) < 2_000
+    assert {"00000", "01999"} <= rows
+    assert (tmp_path / "broker.sqlite.damaged-1").stat().st_size == len(data)
+    assert "was damaged" in caplog.text
+    again = SqliteJournal(tmp_path, "a")
+    assert {row.key for row in again.rows()} == rows | {"new"}
+    again.close()
+
+
+def test_a_full_disk_makes_commits_wait_until_there_is_room(tmp_path: Path) -> None:
+    journal, finished = SqliteJournal(tmp_path, "a"), Finished()
+    journal.submit([Put("s", "first", b"x")], finished)
+    finished.wait(1)
+    journal._connection.execute("PRAGMA max_page_count=20")
+    journal.submit([Put("s", "large", bytes(500_000))], finished)
+    while not journal.full:
+        time.sleep(0.01)
+    assert len(finished.calls) == 1
+    journal._connection.execute("PRAGMA max_page_count=100000")
+    finished.wait(2)
+    journal.close()
+    assert finished.calls == [None, None]
+    assert not journal.full
+
+
+def test_a_broker_that_stops_does_not_wait_for_room_on_the_disk(tmp_path: Path) -> None:
+    journal, finished = SqliteJournal(tmp_path, "a"), Finished()
+    journal._connection.execute("PRAGMA max_page_count=20")
+    journal.submit([Put("s", "large", bytes(500_000))], finished)
+    while not journal.full:
+        time.sleep(0.01)
+    journal.close()
+    assert [type(error) for error in finished.calls] == [StorageError]

@@ -82,6 +82,10 @@ def test_listed_tokens_are_known_by_their_hash_alone(tmp_path: Path) -> None:
         ("[bob]\n", "needs sha256"),
         ('[bob]\nsha256 = "abc"\n', "needs sha256"),
         (f'[bob]\nsha256 = "{"0" * 64}"\nmay_publish = "x > 1"\n', "may_publish"),
+        (f'[bob]\nsha256 = "{"0" * 64}"\nexpires = nan\n', "no moment"),
+        (f'[bob]\nsha256 = "{"0" * 64}"\nexpires = true\n', "expires"),
+        (f'[bob]\nsha256 = "{"0" * 64}"\nadmin = 1\n', "admin"),
+        (f'[ann]\nsha256 = "{"0" * 64}"\n[bob]\nsha256 = "{"0" * 64}"\n', "has the token of .ann"),
         ("[bob", "not TOML"),
     ],
 )

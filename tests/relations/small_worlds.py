@@ -19,27 +19,20 @@ from covey.filters import (
     TRUE,
     UNKNOWN,
     And,
-    ArrayContains,
-    Between,
-    Compare,
     Constant,
-    Contains,
-    EndsWith,
     Filter,
-    In,
     Is,
-    IsNull,
     Like,
     Not,
     Or,
     Predicate,
-    RLike,
     Semantics,
     StartsWith,
     SubstringOf,
 )
 from covey.filters.predicates import OPERATORS
 from covey.filters.semantics import truth
+from tests.predicate_table import NETWORKS, Line, On, lines
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 CONSTANTS: dict[str, list[Any]] = {
@@ -54,6 +47,8 @@ VALUES: list[Any] = [
     False, True, NOON, NOON.replace(hour=11), NOON.replace(hour=13), (), (1,), (1, 2), (2,), (None,), (1, None),
     (2, None), (1, 2, None),
 ]  # fmt: skip
+EXPRESSIONS = ["^a", "b$", "a+b", "^[^a]*$", "(ab|ba)", "^.$", "a.b", "^a?b{2}$", "(?i)AB", "\\d"]
+_ABOUT: tuple[On, ...] = ("texts", "lists")
 PLAIN_PATTERNS = ["a%", "ab", "%", ""]
 
 
@@ -131,52 +126,72 @@ class SmallWorld:
         return true, false
 
 
-def random_filter(rng: random.Random, names: str, *, texts: bool, depth: int = 3) -> Filter:
-    """A filter of any shape over few attributes and constants; `texts` adds patterns that are no intervals."""
+def random_filter(rng: random.Random, names: str, *, texts: bool, depth: int = 3, exact: bool = True) -> Filter:
+    """A filter of any shape over few attributes and constants; `texts` adds patterns that are no intervals, and without
+    `exact` come predicates that relations don't decide beside all others."""
+    if not exact and rng.random() < 0.3:
+        inexact = [line for on in _ABOUT for line in lines(on) if not line.exact]
+        return _drawn(rng, rng.choice(names), rng.choice(inexact))
     roll = rng.random()
     if depth == 0 or roll < 0.3:
         return rng.choice([TRUE, FALSE, UNKNOWN]) if rng.random() < 0.03 else _predicate(rng, rng.choice(names), texts)
+
+    def inner() -> Filter:
+        return random_filter(rng, names, texts=texts, depth=depth - 1, exact=exact)
+
     if roll < 0.42:
-        return Not(random_filter(rng, names, texts=texts, depth=depth - 1))
+        return Not(inner())
     if roll < 0.5:
-        return Is(random_filter(rng, names, texts=texts, depth=depth - 1), rng.choice([True, False, None]))
-    parts = tuple(random_filter(rng, names, texts=texts, depth=depth - 1) for _ in range(rng.randint(2, 3)))
+        return Is(inner(), rng.choice([True, False, None]))
+    parts = tuple(inner() for _ in range(rng.randint(2, 3)))
     return And(parts) if rng.random() < 0.5 else Or(parts)
 
 
 def _predicate(rng: random.Random, name: str, texts: bool) -> Filter:
     roll = rng.random()
     if roll < 0.08:
-        return IsNull(name)
-    if roll < 0.16:
-        return ArrayContains(name, rng.choice([1, 1.0, 2, None]))
-    if texts and roll < 0.6:
+        on: On = "anything"
+    elif roll < 0.16:
+        on = "lists"
+    elif texts and roll < 0.6:
         return text_test(rng, name)
-    if roll < 0.24:
+    elif roll < 0.24:
+        # Only those that are value sets, so that a small world has every case.
         return rng.choice(
             [Like(name, rng.choice(PLAIN_PATTERNS)), StartsWith(name, rng.choice("ab")), SubstringOf(name, "ab")]
         )
-    kind = rng.choice(["number", "number", "number", "string", "boolean", "timestamp"])
-    pool = [*CONSTANTS[kind], None] if rng.random() < 0.1 else CONSTANTS[kind]
-    if roll < 0.36:
-        return In(name, tuple(rng.choice(pool) for _ in range(rng.randint(1, 3))))
-    if roll < 0.46:
-        return Between(name, rng.choice(pool), rng.choice(pool))
-    return Compare(name, rng.choice(OPERATORS), rng.choice(pool))
+    else:
+        on = "scalars"
+    return _made(rng, name, on)
 
 
 def text_test(rng: random.Random, name: str) -> Filter:
     """A test on texts over the letters a and b."""
-    text = "".join(rng.choice("ab") for _ in range(rng.randint(0, 2)))
-    pattern = "".join(rng.choice("ab%%_") for _ in range(rng.randint(1, 4)))
-    expression = rng.choice(["^a", "b$", "a+b", "^[^a]*$", "(ab|ba)", "^.$", "a.b", "^a?b{2}$", "(?i)AB", "\\d"])
-    return rng.choice(
-        [
-            Like(name, pattern),
-            RLike(name, expression),
-            StartsWith(name, text),
-            EndsWith(name, text),
-            Contains(name, text),
-            SubstringOf(name, text + "ab"),
-        ]
-    )
+    return _made(rng, name, "texts")
+
+
+def _made(rng: random.Random, name: str, on: On) -> Filter:
+    exact = lines(on, exact=True)
+    return _drawn(rng, name, rng.choice([*exact, exact[0]]))
+
+
+def _drawn(rng: random.Random, name: str, line: Line) -> Filter:
+    kind = rng.choice(["number", "number", "number", "string", "boolean", "timestamp"])
+    pool = [*CONSTANTS[kind], None] if rng.random() < 0.1 else CONSTANTS[kind]
+
+    def draw(what: str) -> Any:
+        match what:
+            case "operator":
+                return rng.choice(OPERATORS)
+            case "constants":
+                return tuple(rng.choice(pool) for _ in range(rng.randint(1, 3)))
+            case "ends":
+                return rng.choice(pool), rng.choice(pool)
+            case "text":
+                return "".join(rng.choice("ab") for _ in range(rng.randint(0, 2)))
+            case "pattern":
+                return "".join(rng.choice("ab%%_") for _ in range(rng.randint(1, 4)))
+        pools = {"constant": pool, "expression": EXPRESSIONS, "element": [1, 1.0, 2, None], "network": NETWORKS}
+        return rng.choice(pools[what])
+
+    return line.make(name, draw)

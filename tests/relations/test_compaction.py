@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -118,3 +119,10 @@ def test_progress_is_told() -> None:
     compact(conjunctions(20, 1), progress=lambda step, done, total: calls.append((step, done, total)))
     assert {step for step, _, _ in calls} >= {"identity", "covering"}
     assert all(0 <= done <= total for _, done, total in calls)
+
+
+def test_steps_take_as_long_as_the_clock_that_is_given_says() -> None:
+    readings = itertools.count(step=2.0)
+    found = compact([("a", covey.parse("x < 1")), ("b", covey.parse("x < 2"))], clock=lambda: next(readings))
+    assert {step.seconds for step in found.steps} == {2.0}
+    assert {step.seconds for step in compact([("a", covey.parse("x < 1"))]).steps} == {0.0}

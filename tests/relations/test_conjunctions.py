@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from covey.events import Attribute, Schema
+from covey.events import Attribute, Meaning, Schema
 from covey.filters import SEMANTICS, Filter, Semantics, matches
 from covey.filters.values import Kind
 from covey.language import parse
@@ -28,7 +28,7 @@ SOME_VALUES: list[Any] = [
 
 
 def of(text: str, semantics: Semantics = "sql", **more: Any) -> Conjunction:
-    found = conjunction_of(parse(text), semantics, **more)
+    found = conjunction_of(parse(text), Meaning(semantics, **more))
     assert found is not None
     return found
 
@@ -38,7 +38,7 @@ def of(text: str, semantics: Semantics = "sql", **more: Any) -> Conjunction:
 def test_a_conjunction_means_what_its_filter_means(
     condition: Filter, semantics: Semantics, defaults: dict[str, Any]
 ) -> None:
-    found = conjunction_of(condition, semantics, defaults)
+    found = conjunction_of(condition, Meaning(semantics, defaults))
     if found is None:
         return
     printed = found.to_filter(semantics)
@@ -47,7 +47,7 @@ def test_a_conjunction_means_what_its_filter_means(
         meant = matches(condition, event, semantics=semantics, defaults=defaults)
         assert meant == (found.satisfiable and all(event[name] in values for name, values in found.sets))
         assert meant == matches(printed, event, semantics=semantics, defaults=defaults)
-    assert conjunction_of(parse(str(printed)), semantics, defaults) == found
+    assert conjunction_of(parse(str(printed)), Meaning(semantics, defaults)) == found
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
@@ -59,7 +59,7 @@ def test_covering_and_overlap_are_exact(semantics: Semantics) -> None:
     pairs = 0
     for _ in range(400):
         f, g = ({name: rng.choice(sets) for name in rng.sample("ab", rng.randint(1, 2))} for _ in range(2))
-        one, other = conjunction_from(f.items(), semantics), conjunction_from(g.items(), semantics)
+        one, other = (conjunction_from(box.items(), Meaning(semantics)) for box in (f, g))
         events = [dict(zip("ab", pair, strict=True)) for pair in product(values, repeat=2)]
         left = [all(event[name] in one for name, one in f.items()) for event in events]
         right = [all(event[name] in one for name, one in g.items()) for event in events]

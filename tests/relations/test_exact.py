@@ -14,9 +14,20 @@ import covey.relations.exact
 from covey.events import Attribute, Schema
 from covey.filters import FALSE, SEMANTICS, TRUE, And, Contains, Filter, Or, Semantics, attr, matches
 from covey.language import parse
-from covey.relations.exact import RelationLimits, covers, equivalent, overlaps
+from covey.relations.exact import (
+    SMALLEST,
+    Question,
+    RelationLimits,
+    covers,
+    decide_covers,
+    decide_overlaps,
+    equivalent,
+    overlaps,
+)
 from covey.relations.relate import relate
-from tests.relations.small_worlds import SmallWorld, random_filter
+from covey.relations.steps import Budget, LaterError
+from tests.predicate_table import ADDRESSES
+from tests.relations.small_worlds import VALUES, SmallWorld, random_filter
 from tests.strategies import filters
 
 DEFAULTS: dict[str, Any] = {"x": 1, "y": "ab"}
@@ -87,6 +98,30 @@ def test_no_text_contradicts_what_is_said_of_patterns(semantics: Semantics) -> N
             assert not in_f & in_g, (str(f), str(g))
             decided += 1
     assert decided > 50
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+def test_nothing_contradicts_what_is_said_of_predicates_that_are_not_always_decided(semantics: Semantics) -> None:
+    rng = random.Random(f"inexact {semantics}")
+    world = SmallWorld("xy", [*VALUES[::3], *ADDRESSES[:4], ("a",), ("a", None), ("b", "ab"), (1, "a")])
+    decided = shown = 0
+    for _ in range(250):
+        f, g = (random_filter(rng, "xy", texts=True, depth=2, exact=False) for _ in range(2))
+        in_f, in_g = (world.matching(one, semantics, {}) for one in (f, g))
+        found = relate(f, g, semantics=semantics)
+        if found.covers:
+            assert not in_g & ~in_f, (str(f), str(g))
+        if found.covered:
+            assert not in_f & ~in_g, (str(f), str(g))
+        if found.overlaps is False:
+            assert not in_f & in_g, (str(f), str(g))
+        decided += bool(found.covers or found.covered or found.overlaps is False)
+        for event, meant in ((found.only_f, (True, False)), (found.only_g, (False, True)), (found.both, (True, True))):
+            if event is not None:
+                assert tuple(matches(one, event, semantics=semantics) for one in (f, g)) == meant, (str(f), str(g))
+                shown += 1
+    assert decided > 10
+    assert shown > 100
 
 
 @settings(max_examples=60, deadline=None)
@@ -167,8 +202,8 @@ def test_a_search_beyond_its_limit_is_unknown() -> None:
     assert not covers(g, f, limits=few)
     assert overlaps(f, g, limits=few)
     many = [Contains("s", f"{n}x") for n in range(30)]
-    assert relate(And(tuple(many[:15])), Or(tuple(many)), limits=RelationLimits(text_steps=100)).covers is None
-    assert covers(many[0], And(tuple(many[:3])), limits=RelationLimits(text_steps=100))
+    assert relate(And(tuple(many[:15])), Or(tuple(many)), limits=RelationLimits(steps=400)).covers is None
+    assert covers(many[0], And(tuple(many[:3])), limits=RelationLimits(steps=400))
 
 
 def test_a_schema_says_what_attributes_can_be() -> None:
@@ -177,7 +212,8 @@ def test_a_schema_says_what_attributes_can_be() -> None:
     assert covers(parse("n = 4 OR s = 'x'"), parse("n > 3 AND n < 5"), schema=schema)
     assert not covers(parse("n = 4 OR s = 'x'"), parse("n > 3 AND n < 5"))
     assert covers(parse("n < 5 OR n >= 5"), parse("s = 'x' OR l IS NULL"), schema=schema)
-    assert not overlaps(parse("array_contains(l, 2.5) OR s = 1"), parse("TRUE"), schema=schema)
+    assert not overlaps(parse("array_contains(l, 2.5) OR n = 'x'"), parse("TRUE"), schema=schema)
+    assert overlaps(parse("s = 1"), parse("TRUE"), schema=schema)  # a text may be read as a number
     found = relate(parse("n > 3 OR s = 'a'"), parse("n > 4"), schema=schema)
     assert found.only_f is not None
     assert schema.decode(found.only_f)
@@ -232,3 +268,35 @@ def test_filters_answer_for_themselves() -> None:
     assert cheap.equivalent(~(attr("price") >= 10))
     assert not cheap.equivalent(~(attr("price") >= 10), semantics="simple")
     assert cheap.covers(parse("price IS NULL"), semantics="default", defaults={"price": 1})
+
+
+def _hard_texts(attributes: int) -> Filter:
+    tests = ("RLIKE '^(a|b)*a(a|b){20}$'", "RLIKE '^(a|b)*b(a|b){19}$'")
+    return parse(" AND ".join(f"a{at} {test}" for at in range(attributes) for test in tests))
+
+
+def _pigeonholes(holes: int) -> Filter:
+    """So many pigeons and one more in so many holes: nothing meets it, which takes a search exponential time."""
+    pigeons = range(holes + 1)
+    somewhere = ["(" + " OR ".join(f"p{i}h{j} = 1" for j in range(holes)) + ")" for i in pigeons]
+    alone = [f"NOT (p{i}h{j} = 1 AND p{k}h{j} = 1)" for j in range(holes) for i in pigeons for k in range(i)]
+    return parse(" AND ".join(somewhere + alone))
+
+
+@pytest.mark.parametrize("limit", [2_000, 20_000])
+@pytest.mark.parametrize("hard", [_hard_texts(1), _hard_texts(10), _pigeonholes(7)], ids=["text", "texts", "pigeons"])
+def test_a_pair_has_one_limit_for_all_of_its_attributes(hard: Filter, limit: int) -> None:
+    for other in (parse("FALSE"), hard | parse("z = 1"), _hard_texts(2)):
+        question = Question(other, hard, limits=RelationLimits(steps=limit))
+        question.only_g()
+        assert question.spent <= limit + SMALLEST
+
+
+def test_a_budget_puts_off_what_it_has_no_steps_for_and_decides_nothing() -> None:
+    f, g = parse("a = 1 OR b = 2"), parse("a = 1 AND c = 3 OR b = 2")
+    budget = Budget(0)
+    assert decide_covers(f, g, budget=budget), "one question is always answered"
+    assert budget.spent >= SMALLEST
+    for decide in (decide_covers, decide_overlaps):
+        with pytest.raises(LaterError):
+            decide(f, g, budget=budget)

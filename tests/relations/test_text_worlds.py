@@ -7,11 +7,15 @@ from itertools import product
 
 import pytest
 
+from covey.filters import And, Compare, IContains, IEndsWith, IEquals, ILike, In, IStartsWith
 from covey.filters.patterns import like_automaton, regular_expression
 from covey.filters.predicates import Contains, EndsWith, Like, Predicate, RLike, StartsWith, SubstringOf
 from covey.filters.semantics import predicate_truth
+from covey.relations import covers, equivalent, overlaps, text_facts
+from covey.relations.covering import CoveringTable
 from covey.relations.cuts import BOTTOM, TOP, Kind, above, below
 from covey.relations.regular_expressions import expression_automaton
+from covey.relations.steps import Steps
 from covey.relations.text_automata import TextAutomaton, automaton_of
 from covey.relations.text_worlds import text_worlds
 
@@ -43,6 +47,51 @@ def test_tests_on_parts_are_read_as_defined(test: type[Predicate]) -> None:
         assert automaton is not None
         for text in TEXTS:
             assert accepted(automaton, text) == predicate_truth(predicate, lambda _, text=text: text)  # type: ignore[misc]
+
+
+def test_tests_without_case_are_read_as_defined() -> None:
+    rng = random.Random(4)
+    letters = "aAkKKİi\u0307éÉ%_"
+    for _ in range(300):
+        pattern = "".join(rng.choice(letters) for _ in range(rng.randint(0, 4)))
+        test = rng.choice([ILike, IEquals, IStartsWith, IEndsWith, IContains])("s", pattern)
+        automaton = automaton_of(test)
+        assert automaton is not None
+        for _ in range(40):
+            text = "".join(rng.choice(letters + "bΣς") for _ in range(rng.randint(0, 4)))
+            assert accepted(automaton, text) == test.holds(text), (pattern, text)
+    assert automaton_of(ILike("s", "%Σ")) is None
+
+
+def test_tests_without_case_relate_to_those_with() -> None:
+    assert covers(ILike("s", "a%"), Like("s", "A%"))
+    assert not covers(Like("s", "A%"), ILike("s", "a%"))
+    assert equivalent(ILike("s", "aB%"), IStartsWith("s", "Ab"))
+    assert covers(IContains("s", "k"), Compare("s", "=", "\u212a"))
+    assert not overlaps(IEquals("s", "ab"), Like("s", "B%"))
+    assert equivalent(IEquals("s", "ß"), In("s", ("ß", "ẞ")))
+    assert covers(IContains("s", "b"), And((IStartsWith("s", "ab"), IEndsWith("s", "Ba"))))
+    table = CoveringTable()
+    table.insert("any case", ILike("s", "%mimi%"))
+    assert table.insert("one case", And((Like("s", "%Mimi%"), Compare("n", "=", 1)))).covered_by == "any case"
+    # A sigma is lowered by what stands around it: nothing is claimed of it, and nothing wrong either.
+    assert not covers(ILike("s", "%σ%"), Like("s", "%Σ%"))
+    assert overlaps(ILike("s", "%ς"), Like("s", "%Σ"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_one_test_says_of_another_without_case_holds_of_every_text(seed: int) -> None:
+    rng = random.Random(seed)
+    kinds = (ILike, IEquals, IStartsWith, IEndsWith, IContains, Like, StartsWith, EndsWith, Contains, SubstringOf)
+    texts = ["".join(letters) for length in range(4) for letters in product("aAΣςσİ", repeat=length)]
+    for _ in range(400):
+        left, right = (
+            rng.choice(kinds)("s", "".join(rng.choice("aAΣς%İ") for _ in range(rng.randint(0, 3)))) for _ in range(2)
+        )
+        if text_facts.implies(left, right):
+            assert all(right.holds(text) for text in texts if left.holds(text)), (left, right)
+        if text_facts.excludes(left, right):
+            assert not any(left.holds(text) and right.holds(text) for text in texts), (left, right)
 
 
 def _expression(rng: random.Random, depth: int = 3) -> str:
@@ -97,7 +146,7 @@ def test_worlds_are_all_combinations_and_each_has_a_text() -> None:
             rng.choice([Contains("s", "ab"), EndsWith("s", "b"), SubstringOf("s", "abab"), RLike("s", "a.b")]),
             RLike("s", rng.choice(["^b+$", "a{2}", "\\bab"])),
         ]
-        found = text_worlds(tests, bounds, 1_000_000)
+        found = text_worlds(tests, bounds, Steps(1_000_000))
         assert found.complete
         every = {*found.shown, *found.doubtful}
 
@@ -113,7 +162,7 @@ def test_worlds_are_all_combinations_and_each_has_a_text() -> None:
 
 def test_beyond_the_bound_worlds_are_real_but_not_all() -> None:
     tests = [Contains("s", letter * 3) for letter in "abcdefgh"]
-    found = text_worlds(tests, (BOTTOM[Kind.STRING], TOP[Kind.STRING]), 2_000)
+    found = text_worlds(tests, (BOTTOM[Kind.STRING], TOP[Kind.STRING]), Steps(2_000))
     assert not found.complete
     assert all(
         truths == sum(1 << at for at, test in enumerate(tests) if test.text in text)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from covey.errors import CoveyError
+from covey.events import Meaning
 from covey.filters import SEMANTICS, Semantics, matches
 from covey.filters.predicates import Compare, In, Like, Predicate, RLike, StartsWith, SubstringOf
 from covey.filters.semantics import truth
@@ -102,7 +103,7 @@ def test_a_set_prints_as_a_filter_that_means_it(values: ValueSet, semantics: Sem
     printed = values.to_filter("a", semantics)
     for value in EDGES:
         assert matches(printed, {"a": value}, semantics=semantics) == (value in values)
-    read = conjunction_of(parse(str(printed)), semantics)
+    read = conjunction_of(parse(str(printed)), Meaning(semantics))
     assert read is not None
     assert read.get("a") == (None if values.is_everything or values.is_empty else values)
     assert read.satisfiable != values.is_empty
@@ -136,7 +137,7 @@ def test_a_set_prints_as_a_filter_that_means_it(values: ValueSet, semantics: Sem
     ],
 )
 def test_printed_filters_are_short(text: str, semantics: Semantics, shortest: str) -> None:
-    found = conjunction_of(parse(text), semantics)
+    found = conjunction_of(parse(text), Meaning(semantics))
     assert found is not None
     assert str(found.to_filter(semantics)).replace("Z'", "'").replace("+00:00'", "'") == shortest
 

@@ -25,6 +25,7 @@ from covey.routing.messages import (
     ClosePeer,
     Confirmed,
     Deliver,
+    Deliveries,
     Input,
     PeerMessage,
     Publication,
@@ -100,6 +101,8 @@ class Net:
                         self._waiting.append((peer, FromPeer(name, message)))
                 case ToClient(client, answer):
                     self.heard.setdefault(client, []).append(answer)
+                case Deliveries(client=client):
+                    self.heard.setdefault(client, []).extend(send.messages())
                 case CloseClient():
                     self.closed.append(send)
                 case ClosePeer():

@@ -539,3 +539,48 @@ def test_until_the_last_part_has_come_a_neighbour_gets_every_event_and_a_broken_
     net.connect("a", "b")
     assert link.synced
     assert len(net.held("b", "a")) == 20
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_broker_that_has_forgotten_a_neighbour_sends_it_what_it_missed_unasked(
+    restarted: bool,
+) -> None:
+    """The neighbour may not know that it was forgotten: its own removal of the link was lost in a crash."""
+    net = Net([("a", "b")], strategy="covering")
+    net.join("a", "ann")
+    net.join("b", "bob")
+    assert net.subscribe("a", "ann", "s", "p < 12", durable=True)
+    net.disconnect("a", "b")
+    net.handle("b", RemovePeer("a"))
+    net.publish("b", "bob", {"p": 1}, {"p": 20}, durable=True)
+    net.handle("b", AddPeer("a"))
+    if restarted:
+        net.start("b")
+    net.connect("a", "b")
+    assert net.delivered("ann") == [{"p": 1}]
+
+
+def test_what_a_neighbour_is_told_for_the_first_time_in_an_unbroken_link_is_not_late() -> None:
+    net = Net([("a", "b")], strategy="covering")
+    net.join("a", "ann")
+    net.join("b", "bob")
+    net.publish("b", "bob", {"p": 1}, durable=True)
+    assert net.subscribe("a", "ann", "s", "p < 12", durable=True)
+    assert net.delivered("ann") == []
+
+
+def test_advertisements_of_a_forgotten_neighbour_bring_late_events_back_from_there() -> None:
+    """b forgets a, so c's subscriptions go from a; what is published there meanwhile comes when b is told again."""
+    net = Net([("a", "b"), ("b", "c")], strategy="covering", advertisements=True)
+    net.join("a", "ann")
+    net.join("c", "cyd")
+    net.say("a", "ann", Advertise(900, "all", "p >= 0", True))
+    assert net.subscribe("c", "cyd", "s", "p < 12", durable=True)
+    net.disconnect("a", "b")
+    net.handle("b", RemovePeer("a"))
+    net.run()
+    net.publish("a", "ann", {"p": 1}, durable=True)
+    net.handle("b", AddPeer("a"))
+    net.connect("a", "b")
+    net.wait(3.0)
+    assert net.delivered("cyd") == [{"p": 1}]

@@ -9,20 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import covey.routing.tables as tables
+import covey.routing.routing_table as tables
 from covey.filters.values import normalise
 from covey.routing import Broker, BrokerConfig, ClientUp, FromClient, Permissions
 from covey.routing.journal import Outputs, replay
 from covey.routing.known_filters import KnownFilters
 from covey.routing.messages import (
     Confirmed,
+    Deliveries,
     Publication,
     Publish,
     Subscribe,
     ToClient,
 )
 from covey.routing.plain_events import wrong_event
-from covey.routing.tables import RoutingTable
+from covey.routing.routing_table import RoutingTable
 from tests import strategies
 from tests.routing.harness import Net
 
@@ -53,8 +54,9 @@ def heard(outputs: Outputs) -> dict[tuple[str, type], list[Any]]:
     """What each client hears, by kind of answer: answers and deliveries may change places between them."""
     found: dict[tuple[str, type], list[Any]] = {}
     for send in outputs.sends:
-        assert isinstance(send, ToClient)
-        found.setdefault((send.client, type(send.message)), []).append(send.message)
+        assert isinstance(send, ToClient | Deliveries)
+        for message in send.messages() if isinstance(send, Deliveries) else [send.message]:
+            found.setdefault((send.client, type(message)), []).append(message)
     return found
 
 
@@ -97,6 +99,7 @@ def test_a_publication_of_a_session_that_is_over_is_left_out() -> None:
 VALUES = st.one_of(
     strategies.values(), st.none(), st.integers(-(2**70), 2**70), st.binary(max_size=3), st.lists(st.lists(st.none())),
     st.dictionaries(st.text(max_size=2), st.one_of(st.integers(), st.binary(max_size=1)), max_size=2),
+    st.lists(st.dictionaries(st.text(max_size=2), st.one_of(st.lists(st.binary(max_size=1), max_size=1), st.none()))),
 )  # fmt: skip
 
 
@@ -104,6 +107,8 @@ def refusal(event: dict[str, Any]) -> bool:
     """The rule, spelled out: every leaf has a kind, and the whole can be packed."""
 
     def leaves(value: Any) -> list[Any]:
+        if isinstance(value, list):
+            return [leaf for one in value for leaf in leaves(one)] + [value]
         return [leaf for one in value.values() for leaf in leaves(one)] if isinstance(value, dict) else [value]
 
     try:
@@ -120,6 +125,14 @@ def test_the_first_event_that_cannot_travel_is_named(events: list[dict[str, Any]
     wrong = wrong_event(events)
     expected = next((at for at, event in enumerate(events, 1) if refusal(event)), None)
     assert (None if wrong is None else wrong[0]) == expected
+
+
+def test_what_no_test_of_elements_could_read_does_not_pass_the_door() -> None:
+    assert wrong_event([{"l": [{"k": 1}]}, {"l": [{"k": b"x"}]}]) == (2, "a bytes is not a value that filters compare")
+    nested: list[Any] = []
+    for _ in range(40):
+        nested = [nested]
+    assert wrong_event([{"l": [{"k": nested}]}]) == (1, "lists are nested more than 32 deep")
 
 
 @given(st.lists(EVENTS, max_size=20), st.lists(st.tuples(st.sampled_from("xyz"), FILTERS), max_size=10))

@@ -5,14 +5,17 @@ from functools import cache
 
 import pytest
 
-import covey.routing.strategies as strategies
+import covey.routing.covering_stage as covering_stage
 from covey.filters import Filter
 from covey.language import parse
 from covey.relations.exact import covers
 from covey.relations.merging import MergingPolicy
 from covey.relations.subsumption import Nominal, Number, Space
+from covey.routing.covering_stage import Covering
 from covey.routing.known_filters import KnownFilters
-from covey.routing.strategies import Change, Covering, Distinct, Merging, Stage, Subsumption, through
+from covey.routing.merging_stage import Merging
+from covey.routing.stages import Change, Distinct, Stage, through
+from covey.routing.subsumption_stage import Subsumption
 from covey.simulation.fixpoint import WORLD
 from covey.simulation.scenarios import KINDS, random_filter
 
@@ -61,8 +64,9 @@ class Table:
         self.inputs.update(change.added)
         self.apply(through(self.stages, change, now))
         for at, stage in enumerate(self.stages):
-            if isinstance(stage, Merging) and stage.is_due(now):
-                self.apply(through(self.stages[at + 1 :], stage.merge(now), now))
+            late = stage.catch_up(now)
+            if late is not None:
+                self.apply(through(self.stages[at + 1 :], late, now))
 
     def apply(self, change: Change) -> None:
         for key in change.removed:
@@ -86,7 +90,7 @@ def random_change(rng: random.Random, table: Table, number: int) -> Change:
 def test_what_comes_out_means_what_goes_in_after_any_changes(
     name: str, few: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(strategies, "PAIRWISE", few)
+    monkeypatch.setattr(covering_stage, "PAIRWISE", few)
     rng = random.Random(f"{name} {seed}")
     table = Table(name)
     for number in range(40):

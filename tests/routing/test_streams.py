@@ -19,14 +19,15 @@ def test_everything_arrives_once_and_in_order_over_a_link_that_loses_and_both_en
     turn, inbox, got = Turn(), Inbox(), []
     outbox = Outbox("p", turn)
     rows: dict[tuple[str, str], bytes] = {}
-    sent = 0
+    sent, sizes = 0, dict[str, int]()
     for _ in range(300):
         match rng.randrange(6):
             case 0 if sent < 60:
                 sent += 1
-                outbox.push(OutboxRow(str(sent)))
+                outbox.push(OutboxRow(str(sent)), rng.randrange(1, 60))
+                sizes[str(sent)] = outbox._sizes[-1]
             case 1 | 2:
-                for first, rows_sent in outbox.unsent(8, 3):
+                for first, rows_sent in outbox.unsent(8, 100, 3):
                     if rng.random() < 0.6:
                         places = inbox.take(outbox.epoch, first, len(rows_sent))
                         got += [rows_sent[at].event for at in places]
@@ -39,11 +40,11 @@ def test_everything_arrives_once_and_in_order_over_a_link_that_loses_and_both_en
         replay(rows, turn.out.records)
         turn.begin(0.0)
         restored = Outbox("p", turn, outbox.epoch, outbox.acked, outbox.acked)
-        restored.restore([(key, read(value, OutboxRow)) for (_, key), value in rows.items()])
-        assert restored.items == outbox.items
+        restored.restore([(key, read(value, OutboxRow)) for (_, key), value in rows.items()], sizes.__getitem__)
+        assert (restored.items, restored.bytes) == (outbox.items, outbox.bytes)
     outbox.start(inbox.epoch, inbox.received)
     while len(outbox):
-        for first, rows_sent in outbox.unsent(8, 3):
+        for first, rows_sent in outbox.unsent(8, 100, 3):
             got += [rows_sent[at].event for at in inbox.take(outbox.epoch, first, len(rows_sent))]
         outbox.acknowledge(inbox.epoch, inbox.received)
     assert got == [str(number) for number in range(1, sent + 1)]
@@ -52,11 +53,35 @@ def test_everything_arrives_once_and_in_order_over_a_link_that_loses_and_both_en
 def test_a_receiver_that_lost_its_disk_gets_the_rest_under_a_new_epoch() -> None:
     outbox = Outbox("p", Turn())
     for item in items("1", "2", "3"):
-        outbox.push(item)
+        outbox.push(item, 1)
     outbox.acknowledge(1, 2)
     outbox.start(0, 0)
     assert outbox.epoch == 2
-    assert [(first, [row.event for row in rows]) for first, rows in outbox.unsent(10, 10)] == [(1, ["3"])]
+    assert [(first, [row.event for row in rows]) for first, rows in outbox.unsent(10, 100, 10)] == [(1, ["3"])]
+
+
+def test_what_flies_is_bounded_in_bytes_and_one_item_flies_whatever_its_size() -> None:
+    outbox = Outbox("p", Turn())
+    for name, size in (("1", 500), ("2", 30), ("3", 40), ("4", 40)):
+        outbox.push(OutboxRow(name), size)
+
+    def flying() -> list[str]:
+        return [row.event for _, rows in outbox.unsent(10, 100, 10) for row in rows]
+
+    assert flying() == ["1"]
+    assert flying() == []
+    outbox.acknowledge(1, 1)
+    assert flying() == ["2", "3"]
+    outbox.acknowledge(1, 2)
+    assert flying() == ["4"]
+
+
+def test_an_outbox_is_cut_to_a_number_and_to_bytes() -> None:
+    outbox = Outbox("p", Turn())
+    for number in range(1, 6):
+        outbox.push(OutboxRow(str(number)), 10 * number)
+    assert [row.event for row in outbox.cut(4, 95)] == ["1", "2", "3"]
+    assert (outbox.bytes, len(outbox)) == (90, 2)
 
 
 def test_a_gap_is_not_taken() -> None:

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
 
-import covey.routing.tables as tables
+import covey.routing.routing_table as tables
+from covey.events import Meaning
 from covey.filters import Filter
 from covey.filters.semantics import SEMANTICS, Semantics
 from covey.language import parse
+from covey.matching import Index
 from covey.routing.config import PruningOptions
 from covey.routing.known_filters import KnownFilters
 from covey.routing.messages import Entry
-from covey.routing.tables import Holding, PrunedTable, RoutingTable, differing_buckets
+from covey.routing.routing_table import Holding, PrunedTable, RoutingTable, differing_buckets
 from covey.simulation.fixpoint import WORLD
 from covey.simulation.scenarios import random_filter
 from covey.simulation.uniform_chances import UniformChances
@@ -95,7 +98,7 @@ def test_the_chances_are_counted() -> None:
 @pytest.mark.parametrize("semantics", SEMANTICS)
 def test_events_together_match_as_one_by_one_under_all_semantics(semantics: Semantics) -> None:
     rng = random.Random(semantics)
-    known = KnownFilters(semantics, {"p": 3, "k": "a"})
+    known = KnownFilters(Meaning(semantics, {"p": 3, "k": "a"}))
     table, few = RoutingTable(known), RoutingTable(known)
     for number in range(100):
         condition = parse(random_filter(rng))
@@ -110,3 +113,33 @@ def test_events_together_match_as_one_by_one_under_all_semantics(semantics: Sema
         assert found.get("x", []) == wanted
         more = table.match(event)
         assert set(wanted) <= {key for keys in more.values() for key in keys}
+
+
+def test_an_entry_that_the_index_cant_take_is_matched_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    add, add_many = Index.add, Index.add_many
+
+    def add_or_raise(self: Index, id: str, filter: Any) -> None:
+        if "poison" in str(filter):
+            raise ZeroDivisionError(filter)
+        add(self, id, filter)
+
+    def add_many_or_raise(self: Index, rows: Any) -> Any:
+        if any("poison" in str(condition) for _, condition in rows):
+            raise ZeroDivisionError
+        return add_many(self, rows)
+
+    monkeypatch.setattr(Index, "add", add_or_raise)
+    monkeypatch.setattr(Index, "add_many", add_many_or_raise)
+    table = RoutingTable(KnownFilters())
+    for at in range(200):
+        table.add("c:ann", str(at), parse(f"x = {at}"))
+        if at in (3, 100, 199):
+            table.add("c:bob", str(at), parse(f"poison = {at}"))
+    assert table.match({"x": 7, "poison": 3}) == {"c:ann": ["7"], "c:bob": ["3"]}
+    events = [{"x": at, "poison": at} for at in (3, 4, 100, 150, 199, 1, 2, 5, 6)]
+    together = table.match_many(events)
+    assert together == [table.match(event) for event in events]
+    assert together[2] == {"c:ann": ["100"], "c:bob": ["100"]}
+    for at in (3, 100, 199):
+        table.remove("c:bob", str(at))
+    assert table.match({"x": 7, "poison": 3}) == {"c:ann": ["7"]}

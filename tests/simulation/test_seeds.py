@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from covey.routing import Strategy, strategies, tables
+from covey.routing import Strategy, covering_stage, routing_table
 from covey.simulation import random_scenario, run
 
 BLOCK = 50
+FIRST = 100
+"""So many are tried by `make test-core` too."""
 
 
-@pytest.mark.parametrize("start", range(0, 1000, BLOCK))
+@pytest.mark.parametrize(
+    "start",
+    [pytest.param(start, marks=[pytest.mark.thorough] * (start >= FIRST)) for start in range(0, 1000, BLOCK)],
+)
 def test_nothing_is_lost_doubled_or_unwanted_and_tables_settle(start: int) -> None:
     for seed in range(start, start + BLOCK):
         report = run(random_scenario(seed))
@@ -19,9 +24,9 @@ def test_nothing_is_lost_doubled_or_unwanted_and_tables_settle(start: int) -> No
 
 @pytest.mark.parametrize("strategy", ["simple", "covering", "subsumption", "merging"])
 def test_the_structures_for_large_tables_do_the_same(strategy: Strategy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strategies, "PAIRWISE", 3)
-    monkeypatch.setattr(tables, "FEW", 3)
-    monkeypatch.setattr(tables, "BATCH", 2)
+    monkeypatch.setattr(covering_stage, "PAIRWISE", 3)
+    monkeypatch.setattr(routing_table, "FEW", 3)
+    monkeypatch.setattr(routing_table, "BATCH", 2)
     for seed in range(12):
         report = run(random_scenario(seed, strategy=strategy, brokers=4))
         assert not report.failures, f"seed {seed}: {report.failures[0]}"

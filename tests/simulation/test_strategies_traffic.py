@@ -26,6 +26,7 @@ def measured(name: str) -> Measured:
     return measure(found[name], workload())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_clients_get_what_an_index_says_and_nothing_else(name: str) -> None:
     got = measured(name).publishing
@@ -33,6 +34,7 @@ def test_clients_get_what_an_index_says_and_nothing_else(name: str) -> None:
     assert got.false_deliveries == 0
 
 
+@pytest.mark.thorough
 def test_flooding_says_nothing_and_sends_everything_everywhere() -> None:
     found = measured("flooding")
     assert found.subscribing.control_messages == found.subscribing.control_bytes == 0
@@ -40,6 +42,7 @@ def test_flooding_says_nothing_and_sends_everything_everywhere() -> None:
     assert found.publishing.forwarded == 150 * 6
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("suffix", ["", "; advertisements"])
 def test_each_strategy_keeps_at_most_what_the_one_before_it_keeps(suffix: str) -> None:
     names = ["simple", "identity", "covering", "perfect merging", "imperfect merging, 0.1"]
@@ -50,6 +53,7 @@ def test_each_strategy_keeps_at_most_what_the_one_before_it_keeps(suffix: str) -
     assert subsumed <= measured(f"subsumption, approximate{suffix}").publishing.entries <= entries[2]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["simple", "identity", "covering", "perfect merging", "subsumption"])
 def test_exact_strategies_send_nothing_in_vain(name: str) -> None:
     got = measured(name).publishing
@@ -57,6 +61,7 @@ def test_exact_strategies_send_nothing_in_vain(name: str) -> None:
     assert got.forwarded == measured("simple").publishing.forwarded
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dimension", ["network", "memory", "throughput"])
 def test_pruning_keeps_fewer_predicates_and_sends_more(dimension: str) -> None:
     whole, pruned = measured("covering").publishing, measured(f"covering, pruned for {dimension}").publishing
@@ -65,6 +70,7 @@ def test_pruning_keeps_fewer_predicates_and_sends_more(dimension: str) -> None:
     assert pruned.forwarded == whole.forwarded + pruned.false_positives
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in NAMES if "; " not in name and name != "flooding"])
 def test_advertisements_keep_subscriptions_from_where_nothing_is_published(name: str) -> None:
     without, restricted = measured(name), measured(f"{name}; advertisements")

@@ -18,15 +18,6 @@ FAST_START = {
 }
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where tests are spread over processes by groups, those of Spark stay in two, so that few sessions are started."""
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            if "tests/spark/" in item.nodeid:
-                streams = "test_stream" in item.nodeid or "test_source" in item.nodeid or "test_loading" in item.nodeid
-                item.add_marker(pytest.mark.xdist_group("spark streams" if streams else "spark"))
-
-
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
     return local_session("covey tests", 2, **FAST_START)

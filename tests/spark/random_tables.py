@@ -19,21 +19,13 @@ from covey.filters import (
     TRUE,
     UNKNOWN,
     And,
-    ArrayContains,
-    Between,
-    Compare,
-    Contains,
-    EndsWith,
     Filter,
-    In,
     Is,
-    IsNull,
-    Like,
     Not,
     Or,
-    RLike,
-    StartsWith,
 )
+from covey.filters.predicates import OPERATORS
+from tests.predicate_table import On, lines
 
 SCHEMA = """
     k int, b tinyint, h smallint, i int, l bigint, f float, d double, e decimal(15,3), w decimal(38,0), s string,
@@ -109,23 +101,30 @@ def predicate(rng: random.Random) -> Filter:
     name = rng.choice(NAMES)
     roll = rng.random()
     if name == "z" or roll < 0.08:
-        return IsNull(name)
-    if name in _LISTS:
-        wanted = constant(rng, name)
-        return ArrayContains(name, int(wanted) if name == "li" else float(wanted) if name == "ld" else wanted)
-    if name in _TEXTS and roll < 0.5:
-        text = rng.choice(TEXTS)
-        made = [Like(name, rng.choice(PATTERNS)), RLike(name, rng.choice(EXPRESSIONS))]
-        return rng.choice([*made, StartsWith(name, text), EndsWith(name, text), Contains(name, text)])
-    if roll < 0.6:
-        values = [constant(rng, name) for _ in range(rng.randint(1, 5))]
-        return In(name, tuple(None if rng.random() < 0.1 else value for value in values))
-    if roll < 0.72 and name not in _BITS:
-        return Between(name, constant(rng, name), None if rng.random() < 0.05 else constant(rng, name))
-    if roll < 0.72:
-        return Between(name, rng.choice(SMALL), rng.choice(SMALL))
-    against = None if rng.random() < 0.05 else constant(rng, name)
-    return Compare(name, rng.choice(["=", "!=", "<", "<=", ">", ">=", "<=>"]), against)  # type: ignore[arg-type]
+        on: On = "anything"
+    elif name in _LISTS:
+        on = "lists"
+    else:
+        on = "texts" if name in _TEXTS and roll < 0.5 else "scalars"
+    return rng.choice(lines(on, on_spark=True)).make(name, lambda what: _drawn(rng, name, what))
+
+
+def _drawn(rng: random.Random, name: str, what: str) -> Any:
+    match what:
+        case "operator":
+            return rng.choice(OPERATORS)
+        case "constant":
+            return None if rng.random() < 0.05 else constant(rng, name)
+        case "constants":
+            return tuple(None if rng.random() < 0.1 else constant(rng, name) for _ in range(rng.randint(1, 5)))
+        case "ends" if name in _BITS:
+            return rng.choice(SMALL), rng.choice(SMALL)
+        case "ends":
+            return constant(rng, name), None if rng.random() < 0.05 else constant(rng, name)
+        case "element":
+            wanted = constant(rng, name)
+            return int(wanted) if name == "li" else float(wanted) if name == "ld" else wanted
+    return rng.choice({"text": TEXTS, "pattern": PATTERNS, "expression": EXPRESSIONS}[what])
 
 
 def filter_of(rng: random.Random, depth: int = 3) -> Filter:

@@ -18,11 +18,11 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from covey.spark.changes import SubscriptionLog
 from covey.spark.session import local_session
 from covey.spark.stream import BatchReport, match_stream
-from covey.spark.stream_journal import Journal
-from covey.spark.stream_sink import ParquetSink
+from covey.spark.stream.changes import SubscriptionLog
+from covey.spark.stream.journal import Journal
+from covey.spark.stream.sink import ParquetSink
 
 POINTS = ("saved", "decided", "writing", "written", "committed", "between")
 EVENTS = "n int, price double, symbol string, volume int"

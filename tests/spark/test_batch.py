@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import covey
 from covey.spark import build_index, match_events, matching
-from covey.spark.placing import place
+from covey.spark.worker_files import place
 from covey.spark.workers import Steps
 from tests.spark.random_tables import SCHEMA, filter_of, row_of
 
@@ -29,7 +29,7 @@ FILTERS = [
     ("ann", "company = 'IBM' AND price < 150"),
     ("bob", "volume >= 900"),
     ("cyd", "company LIKE 'D%' OR price IS NULL"),
-    ("dee", "halted"),
+    ("dee", "volume IS NULL AND PRICE > 100"),
 ]
 EXPECTED = [["ann", "bob"], ["bob", "cyd"], [], ["cyd"]]
 
@@ -113,7 +113,7 @@ def test_partitions_and_shards_change_nothing(spark: SparkSession, partitions: i
     expected = by_key(match_events(events.coalesce(1), index))
     assert sum(map(len, expected.values())) > 1000
     assert by_key(whole) == expected
-    assert len(place(spark, index, memory_budget=20_000).files) > 2
+    assert len(place(events, index, memory_budget=20_000).files) > 2
     assert by_key(match_events(events, table, memory_budget=20_000)) == expected
 
 
@@ -156,8 +156,21 @@ def test_bad_filters_are_all_named_or_collected(spark: SparkSession, quotes: Dat
 def test_subscriptions_may_be_none_and_filters_may_name_no_column(spark: SparkSession, quotes: DataFrame) -> None:
     empty = spark.createDataFrame([], "id string, filter string")
     assert lists(match_events(quotes, empty)) == [[], [], [], []]
-    constant = spark.createDataFrame([(1, "TRUE"), (2, "nowhere = 1"), (3, "nowhere IS NULL")], "id int, filter string")
-    assert lists(match_events(quotes, constant)) == [["1", "3"]] * 4
+    constant = spark.createDataFrame([(10, "TRUE"), (9, "1 = 1"), (8, "'a' = 'b'")], "id int, filter string")
+    assert lists(match_events(quotes, constant)) == [[9, 10]] * 4
+
+
+def test_a_column_that_is_not_there_is_an_error_of_the_rule_that_names_it(
+    spark: SparkSession, quotes: DataFrame
+) -> None:
+    table = spark.createDataFrame(
+        [("a", "nowhere = 1"), ("b", "Price < 10"), ("c", "prize < 10")], "id string, filter string"
+    )
+    matched, errors = match_events(quotes, table, on_error="collect")
+    assert lists(matched) == [[], [], ["b"], []]
+    said = {row.id: row.error for row in errors.collect()}
+    assert said["a"].startswith("the events have no column 'nowhere'; they have company, price, volume")
+    assert said["c"] == "the events have no column 'prize'; did you mean price?"
 
 
 def test_names_of_columns_and_ids_are_a_choice(spark: SparkSession, quotes: DataFrame) -> None:
@@ -173,19 +186,19 @@ def test_dots_and_spaces_in_names_of_columns(spark: SparkSession) -> None:
         " UNION ALL SELECT NULL, named_struct('b', 7, 'c d', 8), map('q', 9), NULL"
     ).coalesce(1)
     filters = ["a.b = 1", "a.b = 7", "a.`c d` = 3", "m.x = 4", "m.y.z = 5", "`back``quote` = 6", "m.q = 9", "a.b = 2"]
+    filters.append("`a.b` = 1")
     table = spark.createDataFrame([(text, text) for text in filters], "id string, filter string")
     found = lists(match_events(events, table))
-    assert found[0] == sorted(["a.b = 1", "a.`c d` = 3", "m.x = 4", "m.y.z = 5", "`back``quote` = 6"])
+    assert found[0] == sorted(["`a.b` = 1", "a.b = 2", "a.`c d` = 3", "m.x = 4", "m.y.z = 5", "`back``quote` = 6"])
     assert found[1] == sorted(["a.b = 7", "m.q = 9"])
 
 
-def test_a_type_that_filters_cannot_compare_is_an_error_only_where_a_filter_names_it(spark: SparkSession) -> None:
-    assert "column 'x' is of type binary" in refused(spark, "x binary, y int", "x IS NULL")
-    assert "column 'x' is of type interval day to second" in refused(spark, "x interval day to second", "x = 1")
-    assert "column 'x' is of type variant" in refused(spark, "x variant", "x = 1")
-    assert "column 's.x' is of type binary" in refused(spark, "s struct<x: binary>", "s.x = 1")
-    assert "column 'x' is of type array<struct<y:int>>" in refused(spark, "x array<struct<y:int>>", "x IS NULL")
-    assert "column 'x' is of type map<int,int>" in refused(spark, "x map<int,int>", "x IS NULL")
+def test_what_spark_cannot_compare_is_an_error_of_the_rule_with_the_reason(spark: SparkSession) -> None:
+    assert '("INTERVAL DAY TO SECOND" and "INT")' in refused(spark, "x interval day to second", "x = 1")
+    assert '("VARIANT" and "INT")' in refused(spark, "x variant", "x = 1")
+    assert '("BINARY" and "INT")' in refused(spark, "s struct<x: binary>", "s.x = 1")
+    assert "'x' can't be read as DATE" in refused(spark, "day date", "day < 'x'")
+    assert '("DATE" and "INT")' in refused(spark, "day date", "day < 5")
     index = covey.Index()
     index.add("one", "y = 1")
     matched = match_events(spark.sql("SELECT 1 AS y, INTERVAL '1' DAY AS x, CAST('a' AS BINARY) AS z"), index)
@@ -232,7 +245,7 @@ def test_a_filter_on_the_result_does_not_match_twice(quotes: DataFrame, subscrip
 
 
 def test_only_what_filters_name_crosses_into_python(quotes: DataFrame, spark: SparkSession) -> None:
-    table = spark.createDataFrame([("a", "r.x = 1 AND b = 2 AND nowhere = 3")], "id string, filter string")
+    table = spark.createDataFrame([("a", "r.x = 1 AND b = 2")], "id string, filter string")
     events = spark.createDataFrame([row_of(random.Random(1), 1)], SCHEMA)
     plan = match_events(events, table)._jdf.queryExecution().executedPlan().toString()
     called = plan[plan.index("ArrowEvalPython [") :]
@@ -242,10 +255,10 @@ def test_only_what_filters_name_crosses_into_python(quotes: DataFrame, spark: Sp
 def test_a_shipped_file_is_found_by_workers(
     spark: SparkSession, quotes: DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("covey.spark.placing.is_local", lambda _: False)
+    monkeypatch.setattr("covey.spark.worker_files.is_local", lambda _: False)
     index = covey.Index()
     index.add_many(FILTERS)
-    placed = place(spark, index)
+    placed = place(quotes, index)
     assert placed.files[0].shipped
     assert lists(match_events(quotes, index)) == EXPECTED
 

@@ -12,7 +12,8 @@ import covey
 from covey.filters import Filter
 from covey.history import Profile
 from covey.relations.compaction import compact as compact_here
-from covey.spark import compact, compact_covering
+from covey.spark import compact
+from covey.spark.compact import covering as compact_covering
 
 Rows = list[tuple[str, str]]
 

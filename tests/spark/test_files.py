@@ -75,7 +75,7 @@ def test_files_whose_columns_no_filter_names_still_have_rows(
     spark: SparkSession, table: pa.Table, tmp_path: Path
 ) -> None:
     pq.write_table(table, tmp_path / "a.parquet")
-    subscriptions = spark.createDataFrame([("all", "nowhere IS NULL")], "id string, filter string")
+    subscriptions = spark.createDataFrame([("all", "TRUE")], "id string, filter string")
     assert match_files(spark, tmp_path, subscriptions, output="pairs").count() == table.num_rows
 
 
@@ -91,5 +91,5 @@ def test_mistakes_about_files_are_named(
     with pytest.raises(covey.CoveyError, match="column 'price' is not in"):
         match_files(spark, tmp_path / "a.parquet", index, columns=["price"])
     index.add("binary", "unnamed = 1")
-    with pytest.raises(covey.CoveyError, match="column 'unnamed' is of type binary"):
+    with pytest.raises(covey.CoveyError, match=r"id 'binary': .*BINARY.* and .*INT"):
         match_files(spark, tmp_path / "a.parquet", index)

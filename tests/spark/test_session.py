@@ -32,7 +32,7 @@ assert [row.id for row in errors.collect()] == ["c"]
 build_index(table.where("id != 'c'"), "index.covey")
 pairs = events.transform(matching("index.covey", output="pairs", memory_budget=1))
 assert pairs.count() == sum(map(len, found.values()))
-import covey.spark.placing as placing
+import covey.spark.worker_files as placing
 placing.is_local = lambda spark: False
 assert match_events(events, covey.Index.open("index.covey"), output="pairs").count() == pairs.count()
 events.select("n").coalesce(1).write.parquet("events")

@@ -29,14 +29,15 @@ from pyspark.sql.types import ArrayType, DoubleType, IntegerType, MapType, Strin
 from covey.errors import CoveyError
 from covey.network.asyncio import Client
 from covey.network.sync import connect
-from covey.spark import register, source_writer
-from covey.spark.source_columns import Rows, events_of
-from covey.spark.source_options import read_options, write_options
-from covey.spark.source_reader import CoveyStreamReader
-from covey.spark.source_spool import Spool, SpooledEvent, read_slice
-from covey.spark.source_writer import CoveyStreamWriter
+from covey.spark import register
+from covey.spark.source import writer as source_writer
+from covey.spark.source.columns import Rows, events_of
+from covey.spark.source.options import read_options, write_options
+from covey.spark.source.reader import CoveyStreamReader
+from covey.spark.source.spool import Spool, SpooledEvent, read_slice
+from covey.spark.source.writer import CoveyStreamWriter
 
-SECONDS = 50.0
+SECONDS = 200.0
 """What takes longer hangs."""
 QUOTES = "n int, price double"
 
@@ -242,7 +243,7 @@ def test_a_spool_that_is_gone_is_an_error_and_not_a_loss(broker: Broker, tmp_pat
 
 
 def test_a_spool_gives_every_range_whatever_was_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("covey.spark.source_spool.SEGMENT_EVENTS", 4)
+    monkeypatch.setattr("covey.spark.source.spool.SEGMENT_EVENTS", 4)
     spool = Spool(tmp_path)
     spool.open("s")
     spool.begin_era()
@@ -438,6 +439,7 @@ def spark_process(broker: Broker, tmp_path: Path) -> Iterator[subprocess.Popen[s
             process.wait(10)
 
 
+@pytest.mark.long
 def test_a_driver_and_a_broker_that_are_killed_lose_nothing_and_double_nothing(broker: Broker, tmp_path: Path) -> None:
     with connect(broker.url, name="market") as market, connect(broker.url, name="reader") as reader:
         subscription = reader.subscribe("seen >= 0", id="all", durable=True)

@@ -20,12 +20,17 @@ from covey import CoveyError
 from covey.filters import matches
 from covey.language import parse
 from covey.spark.stream import BatchReport, MatchListener, match_stream, read_matches
-from covey.spark.stream_sink import ParquetSink
+from covey.spark.stream.sink import ParquetSink
 
 SCHEMA = "n int, price double, symbol string, `odd.name` int, at struct<city: string, rooms: array<int>>"
 VERSIONS: dict[int, dict[str, str]] = {
     1: {"dear": "price > 50", "a": "symbol = 'a'", "all": "TRUE"},
-    2: {"dear": "price > 80", "a": "symbol = 'a'", "odd": "`odd.name` = 1", "oslo": "at.city = 'Oslo' OR at.rooms = 3"},
+    2: {
+        "dear": "price > 80",
+        "a": "symbol = 'a'",
+        "odd": "`odd.name` = 1",
+        "oslo": "at.city = 'Oslo' OR array_contains(at.rooms, 3)",
+    },
     3: {"oslo": "NOT (at.city = 'Oslo')"},
 }
 PATIENCE = 120.0

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from covey import CoveyError
-from covey.spark import stream_snapshots
-from covey.spark.changes import BadChangesError, SubscriptionLog, source_of
-from covey.spark.stream_journal import Journal, local_path, write_durably
-from covey.spark.stream_snapshots import cached
-from covey.spark.stream_sources import ChangeDirectory
+from covey.spark.stream import snapshots as stream_snapshots
+from covey.spark.stream.changes import BadChangesError, SubscriptionLog, source_of
+from covey.spark.stream.journal import Journal, local_path, write_durably
+from covey.spark.stream.snapshots import cached
+from covey.spark.stream.sources import ChangeDirectory
 
 
 def row(version: object, op: object, id: object, filter: object = None) -> dict[str, Any]:
@@ -116,6 +116,19 @@ def test_a_file_that_is_being_written_waits(world: World) -> None:
     (world.changes / "1.jsonl").write_text(whole)
     assert (log.refresh(), log.version, log.waiting) == (2, 1, 1)
     assert not world.bad()
+
+
+def test_changes_may_be_written_in_another_dialect(world: World) -> None:
+    write(world.changes / "1.jsonl", [row(1, "add", "a", "weight / 2 > 3"), row(1, "add", "b", "weight <")])
+    log = world.log(dialect="jms")
+    log.refresh()
+    assert texts(log) == {"a": "java_divide(weight, 2) > 3"}
+    assert "ends too early" in world.bad()[0]["error"]
+    log.snapshot()
+    write(world.changes / "2.jsonl", [row(2, "replace", "a", "weight IN (1, 2)")])
+    again = world.log(dialect="jms")
+    again.refresh()
+    assert texts(again) == {"a": "weight IN (1, 2)"}
 
 
 def test_bad_rows_are_written_down_and_the_rest_is_applied(world: World) -> None:

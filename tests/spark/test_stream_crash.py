@@ -22,6 +22,8 @@ import pyarrow.parquet as pq
 from covey.filters import matches
 from covey.language import parse
 
+pytestmark = pytest.mark.long  # a driver and its JVM are started eleven times
+
 DRIVER = Path(__file__).with_name("stream_driver.py")
 FILES = 9
 EVENTS_A_FILE = 30

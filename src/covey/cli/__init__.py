@@ -1,4 +1,5 @@
-"""The command line: `covey match`, `explain`, `index build`, `index stats` and `demo`, on files and standard input.
+"""The command line. `run.COMMANDS` has every command with its module: those on files and standard input are in this
+room, those on Spark in `spark/`, those of brokers in `broker/`; `arguments` has what they let the user say.
 
 The top room: it may import every other. It reads files, shows progress and prints; what matches is decided below.
 """

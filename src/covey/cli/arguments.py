@@ -1,60 +1,30 @@
-"""The command line's options, read into one value that the commands are given."""
+"""The command line: all commands, their arguments, and for each command a class of what it is given."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from covey.cli import broker_arguments, lab_arguments, spark_arguments
+from covey import __version__
+from covey.cli import lab_arguments
+from covey.cli.broker import arguments as broker_arguments
+from covey.cli.options import FilterOptions, IndexOptions, MeaningOptions
 from covey.cli.sources import FORMATS, Format
+from covey.cli.spark import arguments as spark_arguments
+from covey.cli.spark.arguments import SessionOptions
 from covey.errors import CoveyError
-from covey.filters.semantics import SEMANTICS, Semantics
+from covey.filters.semantics import SEMANTICS
 from covey.language import DIALECTS
 
 if TYPE_CHECKING:
     from covey.relations.pruning import Dimension
-
-OnError: TypeAlias = Literal["raise", "skip"]
 
 DIMENSIONS: Final[tuple[Dimension, ...]] = ("network", "memory", "throughput")
 """`covey.relations.pruning` has them too; importing it takes a second."""
 
 BATCH_SIZE: Final = 32_768
 """Events a batch: enough that matching costs little an event, few enough that dense matches fit in memory."""
-
-
-class Options(spark_arguments.SparkOptions, broker_arguments.BrokerOptions, lab_arguments.LabOptions):
-    """What the user asked for. Each command has its own part of these."""
-
-    command: str
-    subscriptions: str
-    events: str
-    subscriptions_format: Format | None
-    format: Format | None
-    id_column: str
-    filter_column: str
-    dialect: str
-    semantics: Semantics | None
-    schema: str | None
-    on_error: OnError
-    batch_size: int
-    threads: int | None
-    all: bool
-    count: bool
-    output: str | None
-    words: list[str]
-    first: str
-    second: str
-    id: str | None
-    json: bool
-    file: str
-    traders: int
-    quotes: int | None
-    seed: int
-    spark: bool
-    dimension: Dimension
 
 
 class UsageError(CoveyError):
@@ -76,23 +46,25 @@ def parser() -> argparse.ArgumentParser:
         description="Match events with Boolean subscriptions: who asked for what?",
         epilog="Exit codes: 0 all went well, 1 something to mend (said in one line), 130 interrupted.",
     )
-    parser.add_argument("--version", action="version", version=f"covey {version('covey')}")
+    parser.add_argument("--version", action="version", version=f"covey {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     _match(commands)
     _explain(commands)
     _relate(commands)
+    _check(commands)
     _compact(commands)
     _index(commands)
     _demo(commands)
+    _doctor(commands)
     spark_arguments.add(commands, _filters, _positive)
     broker_arguments.add(commands, _positive)
     lab_arguments.add(commands, _positive)
     return parser
 
 
-def parse(arguments: Sequence[str] | None = None) -> Options:
-    """The options of a command line."""
-    options, rest = parser().parse_known_args(arguments, namespace=Options())
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """What a command line says: `command`, and the options of that command, which takes them as its own class."""
+    options, rest = parser().parse_known_args(arguments)
     if options.command == "explain":
         # argparse gives up on a list of words once an option stands between them.
         options.words += [word for word in rest if not word.startswith("-") or word == "-"]
@@ -102,6 +74,18 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
     if options.command in ("index", "spark", "lab", "load"):
         options.command = f"{options.command} {options.action}"
     return options
+
+
+class MatchOptions(IndexOptions):
+    """Of `covey match`."""
+
+    events: str
+    format: Format | None
+    batch_size: int
+    threads: int | None
+    all: bool
+    count: bool
+    output: str | None
 
 
 def _match(commands: Any) -> None:
@@ -133,6 +117,16 @@ def _match(commands: Any) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="write to a file: .jsonl, .jsonl.gz or .parquet")
 
 
+class ExplainOptions(FilterOptions):
+    """Of `covey explain`."""
+
+    words: list[str]
+    subscriptions: str | None
+    subscriptions_format: Format | None
+    id: str | None
+    json: bool
+
+
 def _explain(commands: Any) -> None:
     parser = commands.add_parser(
         "explain",
@@ -151,6 +145,14 @@ def _explain(commands: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
 
 
+class RelateOptions(MeaningOptions):
+    """Of `covey relate`."""
+
+    first: str
+    second: str
+    json: bool
+
+
 def _relate(commands: Any) -> None:
     parser = commands.add_parser(
         "relate",
@@ -162,6 +164,47 @@ def _relate(commands: Any) -> None:
     parser.add_argument("second", metavar="B", help="another")
     _meaning(parser)
     parser.add_argument("--json", action="store_true", help="print the relation as JSON")
+
+
+class CheckOptions(FilterOptions):
+    """Of `covey check`."""
+
+    rules: str
+    format: Format | None
+    table: str | None
+    fix: str | None
+    json: bool
+
+
+def _check(commands: Any) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="say which rules load, which don't and why, and which are odd",
+        description="Read rules of any dialect and say which load, which don't and why, which can never match or "
+        "always do, and which are equal. The exit code is 1 if some don't load.",
+    )
+    parser.add_argument(
+        "rules", metavar="RULES", help="rows with an id and a filter, or a directory or YAML file with one rule a file"
+    )
+    parser.add_argument("--format", choices=FORMATS, help="of the rows; by itself as the name ends")
+    parser.add_argument("--table", metavar="PARQUET", help="check against the columns of a Parquet file or directory")
+    parser.add_argument("--fix", metavar="FILE", help="mend what has a plain remedy, and write all that load as SQL")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a rule")
+    _filters(parser)
+
+
+class CompactOptions(IndexOptions):
+    """Of `covey compact`."""
+
+    output: str | None
+    merging: bool
+    imt: float
+    prune: float
+    dimension: Dimension
+    profile: str | None
+    events: str | None
+    events_format: Format | None
+    advertisements: str | None
 
 
 def _compact(commands: Any) -> None:
@@ -193,6 +236,19 @@ def _compact(commands: Any) -> None:
     parser.add_argument("--on-error", choices=("raise", "skip"), default="raise", help="at rows that can't be used")
 
 
+class IndexBuildOptions(IndexOptions):
+    """Of `covey index build`."""
+
+    output: str
+
+
+class IndexStatsOptions:
+    """Of `covey index stats`."""
+
+    file: str
+    json: bool
+
+
 def _index(commands: Any) -> None:
     parser = commands.add_parser("index", help="build an index file, or look at one")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_Parser)
@@ -220,6 +276,16 @@ def _index(commands: Any) -> None:
     stats.add_argument("--json", action="store_true", help="print them as JSON")
 
 
+class DemoOptions(SessionOptions):
+    """Of `covey demo`."""
+
+    traders: int
+    quotes: int | None
+    seed: int
+    spark: bool
+    output: str
+
+
 def _demo(commands: Any) -> None:
     parser = commands.add_parser(
         "demo",
@@ -237,6 +303,20 @@ def _demo(commands: Any) -> None:
         "-o", "--output", metavar="FILE", default="covey-demo.html", help="where the charts go (%(default)s)"
     )
     parser.set_defaults(master=None, remote=None, conf=[], spark_log=None)
+
+
+class DoctorOptions:
+    """Of `covey doctor`, which has none."""
+
+
+def _doctor(commands: Any) -> None:
+    commands.add_parser(
+        "doctor",
+        help="what is installed here and what is missing, with the remedy",
+        description="Say what covey finds on this machine: Python, packages, compiled kernels, Spark and its Java, "
+        "cores and memory; one line each, with the remedy where something is missing. The exit code is 0 if covey can "
+        "work, even if only without Spark or brokers.",
+    )
 
 
 def _filters(parser: argparse.ArgumentParser) -> None:

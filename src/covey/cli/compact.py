@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import parquet
 
-from covey.cli.arguments import Options, UsageError
+from covey.cli.arguments import CompactOptions, UsageError
 from covey.cli.events import EventFile
 from covey.cli.sources import source
 from covey.cli.subscriptions import SubscriptionFile
@@ -24,7 +25,7 @@ from covey.relations.compaction import Compacted, Entry, Step, compact
 _EVENTS = 65_536
 
 
-def run(options: Options) -> int:
+def run(options: CompactOptions) -> int:
     """Print the number of subscriptions after each step, and write what is left."""
     if (options.imt or options.prune) and options.profile is None and options.events is None:
         raise UsageError("--imt and --prune need --profile or --events: there it shows how much more a filter matches")
@@ -35,7 +36,7 @@ def run(options: Options) -> int:
         found = compact(
             subscriptions, semantics=options.semantics or "sql", chances=chances, advertisements=advertisements,
             merging=options.merging, imt=options.imt, prune=options.prune, dimension=options.dimension,
-            progress=lambda _step, done, total: step(done, done, total),
+            progress=lambda _step, done, total: step(done, done, total), clock=time.perf_counter,
         )  # fmt: skip
     print(table_of(found.steps))
     if options.output is not None:
@@ -53,7 +54,7 @@ def table_of(steps: list[Step]) -> str:
     return aligned(rows)
 
 
-def _subscriptions(options: Options) -> list[tuple[str, Filter]]:
+def _subscriptions(options: CompactOptions) -> list[tuple[str, Filter]]:
     rows = SubscriptionFile(source(options.subscriptions, options.subscriptions_format, "--format"), options)
     found: list[tuple[str, Filter]] = []
     with progress("subscriptions", shown=watched()) as step:
@@ -67,7 +68,7 @@ def _subscriptions(options: Options) -> list[tuple[str, Filter]]:
     return found
 
 
-def _chances(options: Options, subscriptions: list[tuple[str, Filter]]) -> Chances | None:
+def _chances(options: CompactOptions, subscriptions: list[tuple[str, Filter]]) -> Chances | None:
     """From a saved profile, or from the events of a file, all of them sampled alike."""
     if options.profile is not None:
         return Profile.open(options.profile)
@@ -88,7 +89,7 @@ def _chances(options: Options, subscriptions: list[tuple[str, Filter]]) -> Chanc
     return Profile(seen)
 
 
-def _advertisements(options: Options) -> list[Filter]:
+def _advertisements(options: CompactOptions) -> list[Filter]:
     if options.advertisements is None:
         return []
     found = []

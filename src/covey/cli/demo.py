@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from covey.cli.arguments import BATCH_SIZE, Options
-from covey.cli.spark_session import NO_SPARK, spark_is_installed
+from covey.cli.arguments import BATCH_SIZE, DemoOptions
+from covey.cli.spark.session import NO_SPARK, spark_is_installed
 from covey.cli.stocks import Market, market, quotes, wishes
 from covey.errors import CoveyError
 from covey.matching import Index, Matches
@@ -27,16 +27,17 @@ from covey.matching import Index, Matches
 _QUOTES = 200_000
 _SHOWN = 6
 _IDS = 2
-_PATIENCE = 4.0
+PATIENCE = 4.0
 """Seconds after which the user is told what the wait is for."""
+NOTICE = "loading kernels …"
 
 
-def run(options: Options) -> int:
+def run(options: DemoOptions) -> int:
     """Show the whole way."""
     console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
     lacks = _lack(options)
     if lacks is None:
-        from covey.cli import spark_demo
+        from covey.cli.spark import demo as spark_demo
 
         return spark_demo.run(options, console)
     if lacks:
@@ -44,7 +45,7 @@ def run(options: Options) -> int:
     return _library(options, console)
 
 
-def _lack(options: Options) -> str | None:
+def _lack(options: DemoOptions) -> str | None:
     """What is missing for Spark; empty where the user doesn't want it, None where all is there."""
     if not options.spark:
         return ""
@@ -59,10 +60,11 @@ def _lack(options: Options) -> str | None:
     return None
 
 
-def _library(options: Options, console: Console) -> int:
+def _library(options: DemoOptions, console: Console) -> int:
     count = options.quotes or _QUOTES
     stocks = market(options.seed)
-    compile_kernels(stocks, options.seed, console)
+    with patience(console):
+        load_kernels(stocks, options.seed)
     texts = wishes(stocks, options.traders, options.seed)
     show_wishes(texts, console)
     index = Index()
@@ -86,17 +88,21 @@ def _library(options: Options, console: Console) -> int:
     return 0
 
 
-def compile_kernels(stocks: Market, seed: int, console: Console) -> None:
-    """Numba compiles each kernel on its first use and keeps it on disk; that must not count as building or matching."""
-    notice = threading.Timer(
-        _PATIENCE, console.print, ["loading kernels; the first time they are compiled, which can take a minute …"]
-    )
+def load_kernels(stocks: Market, seed: int) -> None:
+    """Kernels are loaded on their first use, or compiled where there is no bundle: neither is building or matching."""
+    index = Index()
+    index.add_many(wishes(stocks, 6_000, seed))  # enough for the bulk parser
+    index.match_batch(quotes(stocks, 2_000, seed))
+
+
+@contextmanager
+def patience(console: Console) -> Iterator[None]:
+    """Say what the wait is for if a block takes long."""
+    notice = threading.Timer(PATIENCE, console.print, [NOTICE])
     notice.daemon = True
     notice.start()
     try:
-        index = Index()
-        index.add_many(wishes(stocks, 6_000, seed))  # enough for the bulk parser
-        index.match_batch(quotes(stocks, 2_000, seed))
+        yield
     finally:
         notice.cancel()
 

@@ -138,8 +138,8 @@ class EventFile:
         self._report_lines(unread)
 
     def _report_lines(self, unread: list[BadLine]) -> None:
-        for one in unread:
-            self.bad(f"line {one.line}", one.message.partition(": ")[2])
+        for line in unread:
+            self.bad(f"line {line.line}", line.message.partition(": ")[2])
         unread.clear()
 
     def csv(self, file: IO[bytes]) -> Iterator[EventBatch]:

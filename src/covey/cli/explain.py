@@ -6,25 +6,26 @@ import json
 import sys
 from typing import Any
 
-from covey.cli.arguments import Options, UsageError
-from covey.cli.sources import is_index, source
-from covey.cli.subscriptions import SubscriptionFile, schema_of
+from covey.cli.arguments import ExplainOptions, UsageError
+from covey.cli.sources import is_index
+from covey.cli.subscriptions import schema_of, subscription_rows
 from covey.cli.terminal import unwatched
 from covey.errors import CoveyError, EventError, UnknownIdError
 from covey.events import parse_json
 from covey.filters import Filter
+from covey.filters.semantics import Decoded
 from covey.language import parse
 from covey.matching import Explanation, Index, explain
 
 
-def run(options: Options) -> int:
+def run(options: ExplainOptions) -> int:
     """Explain one filter on one event."""
-    found = _stored(options) if options.subscriptions is not None else _written(options)
+    found = _stored(options.subscriptions, options) if options.subscriptions is not None else _written(options)
     print(json.dumps(found.to_dict(), ensure_ascii=False) if options.json else found)
     return 0
 
 
-def _written(options: Options) -> Explanation:
+def _written(options: ExplainOptions) -> Explanation:
     if options.id is not None:
         raise UsageError("--id needs --subscriptions FILE, to find the subscription in")
     if len(options.words) != 2:
@@ -33,24 +34,22 @@ def _written(options: Options) -> Explanation:
     return _explained(condition, None, options)
 
 
-def _stored(options: Options) -> Explanation:
+def _stored(path: str, options: ExplainOptions) -> Explanation:
     if options.id is None or len(options.words) != 1:
         raise UsageError("with --subscriptions FILE, covey explain takes --id ID and an event")
-    if is_index(options.subscriptions):
-        return Index.open(options.subscriptions, verify=False).explain(options.id, _event(options.words[-1]))
-    rows = SubscriptionFile(
-        source(options.subscriptions, options.subscriptions_format, "--subscriptions-format"), options
-    )
+    if is_index(path):
+        return Index.open(path, verify=False).explain(options.id, _event(options.words[-1]))
+    rows = subscription_rows(path, options.subscriptions_format, options)
     for name, given in rows.pairs(unwatched):
         if name == options.id:
             return _explained(parse(given) if isinstance(given, str) else given, name, options)
-    raise UnknownIdError(f"{rows.source.name} has no subscription {options.id!r}")
+    raise UnknownIdError(f"{rows.report.name} has no subscription {options.id!r}")
 
 
-def _explained(condition: Filter, subscription: str | None, options: Options) -> Explanation:
+def _explained(condition: Filter, subscription: str | None, options: ExplainOptions) -> Explanation:
     schema, event = schema_of(options), _event(options.words[-1])
     if schema is not None:
-        condition, event = schema.check(condition), schema.decode(event)
+        condition, event = schema.check(condition), Decoded(schema.decode(event), event)
     return explain(
         condition,
         event,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import time
 
-from covey.cli.arguments import Options, UsageError
+from covey.cli.arguments import IndexBuildOptions, IndexStatsOptions, UsageError
 from covey.cli.sources import INDEX_SUFFIX, is_index
 from covey.cli.subscriptions import index_of
 from covey.cli.terminal import complain, watched
 from covey.matching import Index
 
 
-def build(options: Options) -> int:
+def build(options: IndexBuildOptions) -> int:
     """Build an index of the subscriptions and save it."""
     assert options.output is not None
     if is_index(options.subscriptions):
@@ -30,7 +30,7 @@ def build(options: Options) -> int:
     return 0
 
 
-def stats(options: Options) -> int:
+def stats(options: IndexStatsOptions) -> int:
     """Print what a saved index holds."""
     facts = Index.open(options.file).stats().to_dict()
     if options.json:

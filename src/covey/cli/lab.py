@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from covey.cli.terminal import aligned, complain, watched
+from covey.cli.lab_arguments import LabListOptions, LabReportOptions, LabRunOptions
+from covey.cli.terminal import aligned, complain, on_screen, watched
 
 if TYPE_CHECKING:
-    from covey.cli.arguments import Options
     from covey.lab.experiments import Experiment
     from covey.lab.runs import Finished
 
@@ -23,26 +22,34 @@ _LONGEST: Final = 64
 """Characters of what an experiment is doing, on a line of its own."""
 
 
-def show(options: Options) -> int:
+def show(options: LabListOptions) -> int:
     """List the experiments."""
     from covey.lab.papers import experiments
 
     listed = experiments()
-    width = max(len(one.name) for one in listed)
+    width = max(len(experiment.name) for experiment in listed)
     if options.json:
-        print(json.dumps([{"name": one.name, "title": one.title, "claim": one.claim} for one in listed], indent=1))
+        print(
+            json.dumps(
+                [
+                    {"name": experiment.name, "title": experiment.title, "claim": experiment.claim}
+                    for experiment in listed
+                ],
+                indent=1,
+            )
+        )
         return 0
-    for one in listed:
-        print(f"{one.name:<{width}}  {one.title}")
+    for experiment in listed:
+        print(f"{experiment.name:<{width}}  {experiment.title}")
     return 0
 
 
-def run(options: Options) -> int:
+def run(options: LabRunOptions) -> int:
     """Run experiments and write the report; 1 if one of them failed."""
-    from covey.cli.spark_session import cores, session, spark_line
+    from covey.cli.spark.session import cores, session, spark_line
     from covey.lab import papers, runs
+    from covey.lab.points import MOST_SLOTS
     from covey.lab.report import verdict
-    from covey.lab.running import MOST_SLOTS
 
     chosen = papers.experiments(*options.names)
     since = time.time() if options.fresh else 0.0
@@ -52,30 +59,34 @@ def run(options: Options) -> int:
         with _progress(len(chosen)) as say:
             done = runs.run(spark, chosen, settings, say=say, problem_of=spark_line)
     page = _written(options, done)
-    for one in done:
-        if one.outcome is None:
-            complain(f"{one.experiment.name}: {one.problem} (more in {settings.trace(one.experiment)})")
-    verdicts = [[one.experiment.name, verdict(one), f"{one.seconds:.1f} s"] for one in done if one.outcome is not None]
+    for result in done:
+        if result.outcome is None:
+            complain(f"{result.experiment.name}: {result.problem} (more in {settings.trace(result.experiment)})")
+    verdicts = [
+        [result.experiment.name, verdict(result), f"{result.seconds:.1f} s"]
+        for result in done
+        if result.outcome is not None
+    ]
     if verdicts:
         print(aligned(verdicts))
     print(page)
-    return int(any(one.outcome is None for one in done))
+    return int(any(result.outcome is None for result in done))
 
 
-def report(options: Options) -> int:
+def report(options: LabReportOptions) -> int:
     """Write the report of what was run before."""
     print(_written(options, []))
     return 0
 
 
-def _written(options: Options, done: Sequence[Finished]) -> Path:
+def _written(options: LabReportOptions, done: Sequence[Finished]) -> Path:
     """The page of outcomes that are kept or were found just now."""
     from covey.lab import machine, papers, runs
     from covey.lab.report import write
 
     everything = papers.experiments()
     kept = runs.all_kept(everything, runs.Settings(Path(options.work), options.scale, options.seed))
-    finished = kept | {one.experiment.name: one for one in done}
+    finished = kept | {result.experiment.name: result for result in done}
     facts = machine.describe()
     return write(Path(options.report), everything, finished, scale=options.scale, seed=options.seed, machine=facts)
 
@@ -86,17 +97,12 @@ def _progress(total: int) -> Iterator[Callable[[Experiment, str], None]]:
     if not watched():
         yield _plain_lines()
         return
-    bar = Progress(
-        SpinnerColumn(),
-        BarColumn(bar_width=16),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
+    columns = (
+        SpinnerColumn(), BarColumn(bar_width=16), MofNCompleteColumn(), TimeElapsedColumn(),
         TextColumn("{task.description}"),
-        console=Console(stderr=True),
-        transient=True,
-    )
+    )  # fmt: skip
     started: dict[str, None] = {}
-    with bar:
+    with on_screen(*columns) as bar:
         task = bar.add_task("", total=total)
 
         def say(experiment: Experiment, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The options of `covey lab …`."""
+"""The arguments of `covey lab …`, and for each command a class of what it is given."""
 
 from __future__ import annotations
 
@@ -6,19 +6,31 @@ import argparse
 from collections.abc import Callable
 from typing import Any, Final
 
-from covey.cli.spark_arguments import add_session
+from covey.cli.spark.arguments import SessionOptions, add_session
 
 WORK: Final = ".covey-lab"
 REPORT: Final = "lab-report"
 
 
-class LabOptions(argparse.Namespace):
-    """What only `covey lab …` has."""
+class LabListOptions:
+    """Of `covey lab list`."""
 
-    names: list[str]
+    json: bool
+
+
+class LabReportOptions:
+    """Of `covey lab report`."""
+
     scale: float
+    seed: int
     work: str
     report: str
+
+
+class LabRunOptions(LabReportOptions, SessionOptions):
+    """Of `covey lab run`."""
+
+    names: list[str]
     fresh: bool
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pyarrow as pa
 
-from covey.cli.arguments import Options, UsageError
+from covey.cli.arguments import MatchOptions, UsageError
 from covey.cli.events import EventBatch, EventFile
 from covey.cli.results import Results, output_format, results
 from covey.cli.sources import source
@@ -30,7 +30,7 @@ class Totals:
         return f"{self.matched_events:,} of {self.events:,} events matched, {self.matches:,} matches"
 
 
-def run(options: Options) -> int:
+def run(options: MatchOptions) -> int:
     """Match the files."""
     if options.subscriptions == "-" and options.events == "-":
         raise UsageError("only one of SUBSCRIPTIONS and EVENTS can be -, standard input")
@@ -80,7 +80,7 @@ def _add(totals: Totals, batch: EventBatch, found: Matches) -> None:
     totals.matches += len(found)
 
 
-def _conclude(options: Options, totals: Totals, unused: Report, unread: Report, *, on_screen: bool) -> None:
+def _conclude(options: MatchOptions, totals: Totals, unused: Report, unread: Report, *, on_screen: bool) -> None:
     if options.count:
         print(totals if sys.stdout.isatty() else json.dumps(asdict(totals)))
     elif on_screen or options.output is not None:

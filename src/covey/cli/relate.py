@@ -6,14 +6,14 @@ import json
 from datetime import datetime
 from typing import Any
 
-from covey.cli.arguments import Options
+from covey.cli.arguments import RelateOptions
 from covey.cli.subscriptions import schema_of
-from covey.filters.values import Value
+from covey.filters.values import Element, Value
 from covey.language import parse
 from covey.relations.relate import Relation, relate
 
 
-def run(options: Options) -> int:
+def run(options: RelateOptions) -> int:
     """Relate two filters."""
     schema = schema_of(options)
     f, g = (parse(text, dialect=options.dialect) for text in (options.first, options.second))
@@ -42,15 +42,15 @@ def _to_dict(found: Relation) -> dict[str, Any]:
     }
 
 
-def _json(event: dict[str, Value]) -> str:
+def _json(event: dict[str, Value | None]) -> str:
     return json.dumps(_plain_event(event), ensure_ascii=False)
 
 
-def _plain_event(event: dict[str, Value] | None) -> dict[str, Any] | None:
+def _plain_event(event: dict[str, Value | None] | None) -> dict[str, Any] | None:
     return None if event is None else {name: _plain(value) for name, value in event.items()}
 
 
-def _plain(value: Value | None) -> Any:
+def _plain(value: Element) -> Any:
     if isinstance(value, tuple):
         return [_plain(element) for element in value]
     return value.isoformat() if isinstance(value, datetime) else value

@@ -6,6 +6,7 @@ line, 130 interrupted. A traceback is a defect of covey's own, so only errors th
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import Sequence
@@ -20,37 +21,44 @@ COMMANDS: Final = {
     "match": ("match", "run"),
     "explain": ("explain", "run"),
     "relate": ("relate", "run"),
+    "check": ("check", "run"),
     "compact": ("compact", "run"),
     "index build": ("index_files", "build"),
     "index stats": ("index_files", "stats"),
     "demo": ("demo", "run"),
-    "spark match": ("spark_match", "run"),
-    "spark stream": ("spark_stream", "run"),
-    "spark profile": ("spark_profile", "run"),
-    "spark compact": ("spark_compact", "run"),
+    "doctor": ("doctor", "run"),
+    "spark match": ("spark.match", "run"),
+    "spark stream": ("spark.stream", "run"),
+    "spark profile": ("spark.profile", "run"),
+    "spark compact": ("spark.compact", "run"),
     "lab list": ("lab", "show"),
     "lab run": ("lab", "run"),
     "lab report": ("lab", "report"),
-    "broker": ("broker_server", "run"),
-    "pub": ("pub", "run"),
-    "sub": ("sub", "run"),
-    "advertise": ("advertise", "run"),
-    "status": ("broker_status", "status"),
-    "routes": ("broker_status", "routes"),
-    "trace": ("broker_status", "trace"),
-    "load subscriptions": ("load", "subscriptions"),
-    "load profile": ("load", "profile"),
-    "load list": ("load", "show"),
-    "load drop": ("load", "drop"),
-    "token": ("broker_tokens", "run"),
+    "broker": ("broker.server", "run"),
+    "pub": ("broker.pub", "run"),
+    "sub": ("broker.sub", "run"),
+    "advertise": ("broker.advertise", "run"),
+    "status": ("broker.status", "status"),
+    "routes": ("broker.status", "routes"),
+    "trace": ("broker.status", "trace"),
+    "load subscriptions": ("broker.load", "subscriptions"),
+    "load profile": ("broker.load", "profile"),
+    "load list": ("broker.load", "show"),
+    "load drop": ("broker.load", "drop"),
+    "token": ("broker.tokens", "run"),
 }
 """The module in this room and the function in it; imported when it is asked for."""
 
 INTERRUPTED: Final = 130
 
+_PLAIN_ERRORS: Final = "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"
+"""Numba makes words in its errors bold by exchanging `sys.stdout` and `sys.stderr` for a moment, where colorama is
+installed; it makes such errors while it compiles, in whatever thread, and drops most of them. Plain ones will do."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the exit code."""
+    os.environ.setdefault(_PLAIN_ERRORS, "1")
     try:
         options = parse(arguments)
         module, function = COMMANDS[options.command]
@@ -74,4 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _forget_output() -> None:
     """Nobody reads standard output any more: what is still buffered goes nowhere instead of failing at exit."""
     if sys.stdout is sys.__stdout__ and sys.__stdout__ is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
+        atexit.register(_let_go, sys.__stdout__.fileno())
+
+
+def _let_go(stream: int) -> None:
+    """Only at exit, when all other threads have ended: until then the stream is theirs too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)

@@ -88,7 +88,7 @@ def _wish(kind: int, stock: int, stocks: Market, random: np.random.Generator) ->
             return f"symbol = '{symbol}' AND (price <= {low:.2f} OR price >= {high:.2f}) AND NOT halted"
         case 2:
             others = random.choice(stocks.symbols, size=random.integers(2, 6), replace=False)
-            listed = ", ".join(f"'{one}'" for one in dict.fromkeys([symbol, *map(str, others)]))
+            listed = ", ".join(f"'{name}'" for name in dict.fromkeys([symbol, *map(str, others)]))
             sign = random.choice([-1, 1])
             test = f"change {'>=' if sign > 0 else '<='} {sign * random.uniform(1.5, 4):.1f}"
             return f"symbol IN ({listed}) AND {test} AND volume > {random.integers(5, 40) * 100}"

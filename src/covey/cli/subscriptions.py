@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -11,14 +12,15 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from covey.cli import csv_files
-from covey.cli.arguments import Options
 from covey.cli.lines import lines_of
-from covey.cli.sources import Source, is_index, source
+from covey.cli.options import FilterOptions, IndexOptions, MeaningOptions
+from covey.cli.rule_files import RuleFiles, are_files
+from covey.cli.sources import Format, Source, is_index, source
 from covey.cli.terminal import BadRowsError, Report, Step, one_line, progress
 from covey.errors import CoveyError, FilterError, SchemaError
 from covey.events import BadLine, Schema, read_json_lines
 from covey.filters import Filter
-from covey.language import from_json, parse
+from covey.language import from_json, in_sql
 from covey.matching import Index
 
 _STEP = 1_000
@@ -27,7 +29,7 @@ _STEP = 1_000
 class SubscriptionFile:
     """The rows of a file as (id, filter) pairs. It knows where each pair came from, and reports what isn't one."""
 
-    def __init__(self, given: Source, options: Options) -> None:
+    def __init__(self, given: Source, options: FilterOptions) -> None:
         self.source = given
         self.report = Report("subscription", given.name)
         self._id, self._filter = options.id_column, options.filter_column
@@ -54,11 +56,19 @@ class SubscriptionFile:
                     self._places.append(place)
                     yield pair
 
+    def rows(self) -> Iterator[tuple[str, Any, Any]]:
+        """All rows as they are: where each stands, what it has as id, and what as filter."""
+        with self.source.open() as (file, _):
+            for place, name, condition in _READERS[self.source.format](self, file):
+                yield f"{self._unit} {place}", name, condition
+
     def _filter_of(self, given: Any) -> str | Filter:
         if given is None:
             raise FilterError(f"no {self._filter!r}; a subscription to all events has the filter TRUE")
         if isinstance(given, str):
-            return given if self._dialect == "sql" else parse(given, dialect=self._dialect)
+            return given if self._dialect == "sql" else in_sql(given, self._dialect)
+        if self._dialect == "eventbridge":  # patterns are JSON, so a line may have them as they are
+            return in_sql(json.dumps(given), self._dialect)
         return from_json(given)
 
     def json_lines(self, file: IO[bytes]) -> Iterator[tuple[int, Any, Any]]:
@@ -66,8 +76,8 @@ class SubscriptionFile:
         lines, bad = lines_of(file), list[BadLine]()
 
         def say() -> None:
-            for one in bad:
-                self.report.bad(f"line {one.line}", one.message.partition(": ")[2])
+            for line in bad:
+                self.report.bad(f"line {line.line}", line.message.partition(": ")[2])
             bad.clear()
 
         for row in read_json_lines(lines, name="", bad=bad):  # type: ignore[arg-type]
@@ -145,7 +155,7 @@ def _of(name: Any) -> str:
     return f"subscription {name!r}: " if isinstance(name, (str, int)) and name != "" else ""
 
 
-def schema_of(options: Options) -> Schema | None:
+def schema_of(options: MeaningOptions) -> Schema | None:
     """The schema in the file that the user named."""
     if options.schema is None:
         return None
@@ -155,14 +165,21 @@ def schema_of(options: Options) -> Schema | None:
         raise SchemaError(f"{options.schema}: {error}") from None
 
 
-def index_of(options: Options, *, shown: bool) -> tuple[Index, Report]:
+def subscription_rows(path: str, forced: Format | None, options: FilterOptions) -> SubscriptionFile | RuleFiles:
+    """The subscriptions of a table, or of files with one rule each."""
+    if are_files(path) and forced is None:
+        return RuleFiles(path, options)
+    return SubscriptionFile(source(path, forced, "--subscriptions-format"), options)
+
+
+def index_of(options: IndexOptions, *, shown: bool) -> tuple[Index, Report]:
     """The index of the user's subscriptions: a saved one, or built now. With `--on-error raise`, all or none."""
     path = options.subscriptions
     if is_index(path):
         if options.semantics is not None or options.schema is not None:
             raise CoveyError(f"{path} has a semantics and a schema of its own; give them to covey index build")
         return Index.open(path), Report("subscription", path)
-    rows = SubscriptionFile(source(path, options.subscriptions_format, "--subscriptions-format"), options)
+    rows = subscription_rows(path, options.subscriptions_format, options)
     index = Index(semantics=options.semantics or "sql", schema=schema_of(options))
     with progress("subscriptions", shown=shown) as step:
         added = index.add_many(rows.pairs(step), on_error="collect")

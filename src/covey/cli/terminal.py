@@ -1,4 +1,9 @@
-"""What goes to standard error: complaints, one a line, and progress where someone watches."""
+"""What goes to standard error: complaints, one a line, and progress where someone watches.
+
+A bar stands in the last line of the screen, and what is said meanwhile goes above it. rich would see to that by putting
+objects of its own into `sys.stdout` and `sys.stderr`; those belong to every thread of the process, so it is told not
+to, and `complain` asks the bar's console to print instead.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,31 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from covey.errors import CoveyError, FilterSyntaxError
 
 _EXCERPT = 60
 
+_bars: list[Console] = []
+"""The consoles of the bars on the screen; the last one prints."""
+
 
 def complain(message: str) -> None:
     """One line for the user."""
-    print(f"covey: {message}", file=sys.stderr, flush=True)
+    line = f"covey: {message}"
+    if _bars:
+        _bars[-1].print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    else:
+        print(line, file=sys.stderr, flush=True)
 
 
 def one_line(error: Exception) -> str:
@@ -77,20 +97,27 @@ def watched() -> bool:
 
 
 @contextmanager
+def on_screen(*columns: ProgressColumn) -> Iterator[Progress]:
+    """A bar of such columns on standard error, gone when the block ends."""
+    console = Console(stderr=True)
+    bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
+    _bars.append(console)
+    try:
+        with bar:
+            yield bar
+    finally:
+        _bars.remove(console)
+
+
+@contextmanager
 def progress(title: str, *, shown: bool) -> Iterator[Step]:
     """A bar on standard error, gone when the work is done."""
     if not shown:
         yield unwatched
         return
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    with bar:
+    columns = (
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
+    )  # fmt: skip
+    with on_screen(*columns) as bar:
         task = bar.add_task(title, total=None)
         yield lambda count, done, total: bar.update(task, description=f"{count:,} {title}", completed=done, total=total)

@@ -15,13 +15,14 @@ from typing import Any, Final
 from aiohttp import web
 
 from covey.console.answers import answer, page, wanted
-from covey.console.desk import Desk, Owners
+from covey.console.filter_questions import FilterQuestions, Owners
 from covey.errors import CoveyError
 from covey.filters.algebra import Filter
-from covey.network.doors import Inside
 from covey.network.errors import FrameError
+from covey.network.extensions import ServerParts
+from covey.routing.covering_stage import Covering
 from covey.routing.known_filters import KnownFilters, digest
-from covey.routing.strategies import Change, Covering
+from covey.routing.stages import Change
 
 ORDER_SECONDS: Final = 3.0
 """How long an order is used again: pages of one look should fit together."""
@@ -46,14 +47,14 @@ class Order:
 class Browser:
     """Shows subscriptions."""
 
-    def __init__(self, inside: Inside, desk: Desk) -> None:
-        self._identity = inside.identity
-        self._desk = desk
+    def __init__(self, server: ServerParts, questions: FilterQuestions) -> None:
+        self._identity = server.identity
+        self._questions = questions
         self._order: Order | None = None
 
     async def subscriptions(self, request: web.Request) -> web.Response:
         """One level of the order, or what a search finds."""
-        self._identity.check_admin(request)
+        self._identity.check_right(request, "monitor")
         asked, under = wanted(request), request.query.get("under", "")
         order = await self._present()
         if under and under not in order.filters:
@@ -62,17 +63,17 @@ class Browser:
         if asked.search:
             keys = [key for key, one in order.filters.items() if asked.has(str(one), *order.owners[key].names)]
         else:
-            keys = await self._desk.ask(_tops, self._desk.known, order, under, deadline)
+            keys = await self._questions.ask(_tops, self._questions.known, order, under, deadline)
         found = page(keys, asked, lambda key: key)
-        counts = await self._desk.ask(_covered, self._desk.known, order.filters, found["rows"], deadline)
+        counts = await self._questions.ask(_covered, self._questions.known, order.filters, found["rows"], deadline)
         rows = [self._row(order, key, counts.get(key)) for key in found["rows"]]
         return answer({**found, "rows": rows, "filters": len(order.filters), "more": order.left_out})
 
     async def _present(self) -> Order:
         now = time.monotonic()
         if self._order is None or now - self._order.made_at > ORDER_SECONDS:
-            listed, left_out = self._desk.filters()
-            self._order = await self._desk.ask(_read, self._desk.known, listed, left_out, now)
+            listed, left_out = self._questions.filters()
+            self._order = await self._questions.ask(_read, self._questions.known, listed, left_out, now)
         return self._order
 
     def _row(self, order: Order, key: str, covers: int | None) -> dict[str, Any]:

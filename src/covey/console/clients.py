@@ -12,10 +12,10 @@ from typing import Any, Final, Literal, TypeAlias
 from aiohttp import web
 
 from covey.console.answers import MOST_SEARCHED, answer, page, wanted
-from covey.console.tables import TABLES
-from covey.network.doors import Inside
+from covey.console.route_tables import TABLES
 from covey.network.errors import FrameError
-from covey.routing.clients import Claim, Client
+from covey.network.extensions import ServerParts
+from covey.routing.client import Claim, Client
 
 State: TypeAlias = Literal["slow", "connected", "away"]
 _ORDER: Final[dict[State, int]] = {"slow": 0, "away": 1, "connected": 2}
@@ -24,13 +24,13 @@ _ORDER: Final[dict[State, int]] = {"slow": 0, "away": 1, "connected": 2}
 class ClientTables:
     """Shows clients."""
 
-    def __init__(self, inside: Inside) -> None:
-        self._identity = inside.identity
-        self._engine = inside.engine
+    def __init__(self, server: ServerParts) -> None:
+        self._identity = server.identity
+        self._engine = server.engine
 
     async def clients(self, request: web.Request) -> web.Response:
         """All clients."""
-        self._identity.check_admin(request)
+        self._identity.check_right(request, "monitor")
         asked, state = wanted(request), request.query.get("state", "")
         known = self._engine.broker.clients
         looked_at = [
@@ -45,7 +45,7 @@ class ClientTables:
 
     async def claims(self, request: web.Request) -> web.Response:
         """One client's subscriptions or advertisements."""
-        self._identity.check_admin(request)
+        self._identity.check_right(request, "monitor")
         asked, table = wanted(request), request.query.get("table", "subscriptions")
         name = request.query.get("client", "")
         client = self._engine.broker.clients.get(name)
@@ -68,8 +68,8 @@ class ClientTables:
         return {
             "client": client.id,
             "state": state,
-            "subscriptions": len(client.claims[0]),
-            "advertisements": len(client.claims[1]),
+            "subscriptions": len(client.claims.subscriptions),
+            "advertisements": len(client.claims.advertisements),
             "queued": len(client.queue),
             "buffered": len(client.buffer),
             "credit": client.credit if client.up else None,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from aiohttp import web
 
 from covey.console.answers import answer
-from covey.network.doors import Inside
 from covey.network.errors import IdentityError
+from covey.network.extensions import ServerParts
 
 
 class Entrance:
     """Says whether a request would be let in."""
 
-    def __init__(self, inside: Inside) -> None:
-        self._identity = inside.identity
+    def __init__(self, server: ServerParts) -> None:
+        self._identity = server.identity
 
     async def who(self, request: web.Request) -> web.Response:
         """Whether this is an operator, and what is missing where it isn't."""
@@ -21,5 +21,6 @@ class Entrance:
             principal = self._identity.client(request)
         except IdentityError as error:
             return answer({"admin": False, "name": None, "problem": str(error)})
-        problem = None if principal.admin else "this needs a principal with admin = true"
-        return answer({"admin": principal.admin, "name": principal.name or None, "problem": problem})
+        is_let_in = principal.may("monitor")
+        problem = None if is_let_in else "this needs a principal with monitor = true"
+        return answer({"admin": is_let_in, "name": principal.name or None, "problem": problem})

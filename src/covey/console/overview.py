@@ -10,7 +10,7 @@ from aiohttp import web
 
 from covey.console.answers import answer
 from covey.console.overlay import BrokerView, LinkView, overlay
-from covey.network.doors import Inside
+from covey.network.extensions import ServerParts
 from covey.network.survey_messages import LinkFigures
 
 MOST_BROKERS: Final = 500
@@ -21,15 +21,15 @@ MOST_LINKS: Final = 1_000
 class Overview:
     """Shows the overlay."""
 
-    def __init__(self, inside: Inside) -> None:
-        self._inside = inside
+    def __init__(self, server: ServerParts) -> None:
+        self._server = server
 
     async def overview(self, request: web.Request) -> web.Response:
         """All brokers and links, and this broker in more figures."""
-        self._inside.identity.check_admin(request)
-        config, engine = self._inside.config, self._inside.engine
+        self._server.identity.check_right(request, "monitor")
+        config, engine = self._server.config, self._server.engine
         broker = engine.broker
-        heard = self._inside.surveys.figures()
+        heard = self._server.surveys.figures()
         topology = broker.topology
         found = overlay(config.broker.broker, topology.links(), topology.tree(), heard, time.monotonic())
         shown = {view.name for view in found.brokers[:MOST_BROKERS]}

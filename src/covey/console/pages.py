@@ -18,12 +18,12 @@ from aiohttp import web
 
 from covey.console.browser import Browser
 from covey.console.clients import ClientTables
-from covey.console.desk import Desk
 from covey.console.entrance import Entrance
+from covey.console.filter_questions import FilterQuestions
 from covey.console.overview import Overview
 from covey.console.playground import Playground
-from covey.console.tables import Tables
-from covey.network.doors import Inside
+from covey.console.route_tables import Tables
+from covey.network.extensions import ServerParts
 
 SECURITY_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -59,23 +59,23 @@ class Asset:
         return web.Response(body=self.content, content_type=self.kind, charset="utf-8", headers=headers)
 
 
-def console(inside: Inside) -> list[web.RouteDef]:
+def console(server: ServerParts) -> list[web.RouteDef]:
     """The door to the console, for `Server(config, doors=[console])`."""
     assets = dict(_assets(files("covey.console") / "page", ""))
-    desk = Desk(inside)
-    tables, clients = Tables(inside), ClientTables(inside)
-    playground = Playground(inside, desk)
+    questions = FilterQuestions(server)
+    tables, clients = Tables(server), ClientTables(server)
+    playground = Playground(server, questions)
     return [
         web.get("/", assets["index.html"].serve),
         *(web.get(f"/console/{name}", asset.serve) for name, asset in assets.items()),
-        web.get("/v1/console/who", Entrance(inside).who),
-        web.get("/v1/console/overview", Overview(inside).overview),
+        web.get("/v1/console/who", Entrance(server).who),
+        web.get("/v1/console/overview", Overview(server).overview),
         web.get("/v1/console/routes", tables.summary),
         web.get("/v1/console/routes/told", tables.told),
         web.get("/v1/console/routes/heard", tables.heard),
         web.get("/v1/console/clients", clients.clients),
         web.get("/v1/console/claims", clients.claims),
-        web.get("/v1/console/subscriptions", Browser(inside, desk).subscriptions),
+        web.get("/v1/console/subscriptions", Browser(server, questions).subscriptions),
         web.post("/v1/console/playground", playground.play),
         web.post("/v1/console/route", playground.route),
     ]

@@ -18,13 +18,13 @@ import msgspec
 from aiohttp import web
 
 from covey.console.answers import answer, body
-from covey.console.desk import Desk, Owners
+from covey.console.filter_questions import FilterQuestions, Owners
 from covey.errors import CoveyError, EventError, FilterSyntaxError
 from covey.events import parse_json
 from covey.filters.algebra import Filter
 from covey.matching import explain
-from covey.network.doors import Inside
 from covey.network.errors import FrameError
+from covey.network.extensions import ServerParts
 from covey.network.frames import wrong_shape
 from covey.network.limits import NetworkLimits
 from covey.relations.relate import Relation, relate
@@ -40,6 +40,7 @@ class Question(msgspec.Struct, frozen=True):
     """What is typed into the playground; an empty text isn't asked about."""
 
     filter: str = ""
+    dialect: str = "sql"
     event: str = ""
     other: str = ""
 
@@ -47,32 +48,32 @@ class Question(msgspec.Struct, frozen=True):
 class Playground:
     """Answers what is typed."""
 
-    def __init__(self, inside: Inside, desk: Desk) -> None:
-        self._inside = inside
-        self._desk = desk
+    def __init__(self, server: ServerParts, questions: FilterQuestions) -> None:
+        self._server = server
+        self._questions = questions
 
     async def play(self, request: web.Request) -> web.Response:
         """A filter, an event, another filter."""
-        self._inside.identity.check_admin(request)
+        self._server.identity.check_right(request, "monitor")
         question = await body(request, Question)
-        listed, left_out = self._desk.filters()
-        known, limits = self._desk.known, self._inside.engine.limits
-        found = await self._desk.ask(_answered, known, question, listed, limits)
+        listed, left_out = self._questions.filters()
+        known, limits = self._questions.known, self._server.engine.limits
+        found = await self._questions.ask(_answered, known, question, listed, limits)
         return answer({**found, "left_out": left_out})
 
     async def route(self, request: web.Request) -> web.Response:
         """The way of an event through the overlay, from here."""
-        self._inside.identity.check_admin(request)
+        self._server.identity.check_right(request, "monitor")
         question = await body(request, Question)
         try:
-            event = _event(question.event, self._inside.engine.limits)
-            schema = self._inside.config.broker.schema
+            event = _event(question.event, self._server.engine.limits)
+            schema = self._server.config.broker.schema
             event = event if schema is None else schema.decode(event)
         except EventError as error:
             raise FrameError(str(error)) from None
-        told, silent = await self._inside.surveys.follow(event)
+        told, silent = await self._server.surveys.follow(event)
         return answer(
-            {"broker": self._inside.config.broker.broker, "passages": told, "silent": sorted(silent)},
+            {"broker": self._server.config.broker.broker, "passages": told, "silent": sorted(silent)},
         )
 
 
@@ -87,25 +88,25 @@ class UnreadableError(CoveyError):
 def _answered(
     known: KnownFilters, question: Question, listed: Mapping[str, Owners], limits: NetworkLimits
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {"semantics": known.semantics}
+    found: dict[str, Any] = {"semantics": known.meaning.semantics}
     event: dict[str, Any] | None = None
     if question.event.strip():
         try:
             event = _event(question.event, limits)
-            event = event if known.schema is None else known.schema.decode(event)
+            event = event if known.meaning.schema is None else known.meaning.schema.decode(event)
             found["event"] = {}
         except EventError as error:
             found["event"] = {"problem": {"message": str(error)}}
     if not question.filter.strip():
         return found
     try:
-        condition = _filter(known, question.filter)
+        condition = _filter(known, question.filter, question.dialect)
     except UnreadableError as error:
         found["filter"] = {"problem": error.problem}
         return found
     found["filter"] = _parsed(known, condition)
     if event is not None:
-        told = explain(condition, event, semantics=known.semantics, defaults=known.defaults)
+        told = explain(condition, event, semantics=known.meaning.semantics, defaults=known.meaning.defaults)
         found["explanation"] = told.to_dict()
     found["others"] = _related(known, condition, listed)
     if question.other.strip():
@@ -116,9 +117,9 @@ def _answered(
     return found
 
 
-def _filter(known: KnownFilters, text: str) -> Filter:
+def _filter(known: KnownFilters, text: str, dialect: str = "sql") -> Filter:
     try:
-        return known.parse(text)
+        return known.parse(text if dialect == "sql" else known.sql(text, dialect))
     except FilterSyntaxError as error:
         raise UnreadableError(error.message, error.position) from None
     except CoveyError as error:
@@ -137,7 +138,7 @@ def _event(text: str, limits: NetworkLimits) -> dict[str, Any]:
 
 def _parsed(known: KnownFilters, condition: Filter) -> dict[str, Any]:
     """A filter as it was understood: its text, its tree, and its shortest form where it is a conjunction."""
-    parts = explain(condition, {}, semantics=known.semantics, defaults=known.defaults).steps
+    parts = explain(condition, {}, semantics=known.meaning.semantics, defaults=known.meaning.defaults).steps
     _, normal = known.normal(condition)
     return {
         "text": str(condition),
@@ -180,7 +181,13 @@ def _related(known: KnownFilters, condition: Filter, listed: Mapping[str, Owners
 
 
 def _relation(known: KnownFilters, condition: Filter, other: Filter) -> dict[str, Any]:
-    found = relate(condition, other, semantics=known.semantics, defaults=known.defaults, schema=known.schema)
+    found = relate(
+        condition,
+        other,
+        semantics=known.meaning.semantics,
+        defaults=known.meaning.defaults,
+        schema=known.meaning.schema,
+    )
     return {"sentence": found.sentence("the filter", "the other"), "text": str(other), **_examples(found)}
 
 

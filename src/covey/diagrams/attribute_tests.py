@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.diagrams.lowering import Test, predicate_of
 from covey.filters.algebra import Is
 from covey.filters.predicates import Compare, In, Operator
-from covey.filters.semantics import predicate_truth
+from covey.filters.semantics import truth_for
+from covey.filters.two_valued import Test, predicate_of
 from covey.filters.values import Kind, Scalar, Value, kind_of, order_key
 
 FALSE: Final = 0
@@ -113,7 +113,7 @@ class AttributeTests:
         return iter(self._tests.items())
 
     def add(self, variable: int, test: Test) -> None:
-        """Enter a test under its variable."""
+        """Enter a `test` under its `variable`."""
         self._tests[variable] = test
         self._array = None
         match test:
@@ -127,7 +127,7 @@ class AttributeTests:
                 self._others[variable] = test
 
     def remove(self, variable: int) -> None:
-        """Forget the test of a variable."""
+        """Forget the test of a `variable`."""
         test = self._tests.pop(variable)
         self._array = None
         match test:
@@ -140,7 +140,9 @@ class AttributeTests:
                 del self._others[variable]
 
     def assign(self, value: Value | None, truths: Truths, *, three_valued: bool) -> None:
-        """Write each test's truth for an attribute of this value; None where the event doesn't define it.
+        """Write each test's truth for an attribute of this `value`; None where the event doesn't define it.
+
+        `three_valued` says whether a test across kinds is UNDEFINED, as in SQL, rather than FALSE.
 
         `truths` is UNDEFINED at every variable of this attribute beforehand. A defined value that doesn't compare
         with a test's constant leaves the test UNDEFINED in three-valued logic and FALSE in two-valued.
@@ -164,8 +166,8 @@ class AttributeTests:
 
 
 def truth_of(test: Test, value: Value | None) -> bool | None:
-    """Whether a test holds for a value of its attribute; None where its predicate is unknown."""
-    truth = predicate_truth(predicate_of(test), lambda _: value)
+    """Whether a `test` holds for a `value` of its attribute; None where its predicate is unknown."""
+    truth = truth_for(predicate_of(test), value)
     return truth if truth is None or not isinstance(test, Is) else not truth
 
 

@@ -30,10 +30,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
-from covey.diagrams.lowering import Test, attribute_of
 from covey.diagrams.worlds import implies as world_implies
 from covey.errors import CoveyError
 from covey.filters.predicates import Compare
+from covey.filters.two_valued import Test, attribute_of
 from covey.filters.values import Kind, kind_of, order_key
 
 Shape: TypeAlias = Literal["down", "up", "equal", "unequal"]
@@ -51,7 +51,7 @@ _SHAPES: dict[str, tuple[Shape, int]] = {
 
 
 class Dependencies:
-    """The dependencies among variables in use. Tests must be canonical (`lowering.py`)."""
+    """The dependencies among variables in use. Tests must be canonical (`filters/two_valued.py`)."""
 
     def __init__(self) -> None:
         self._tests: dict[int, Test] = {}
@@ -61,28 +61,28 @@ class Dependencies:
         return len(self._tests)
 
     def add(self, variable: int, test: Test) -> None:
-        """A variable came into use."""
+        """The `variable` came into use, for this `test`."""
         if variable in self._tests:
             raise CoveyError(f"variable {variable} is there already; remove it first")
         self._tests[variable] = test
         self._attributes.setdefault(attribute_of(test), _AttributeDependencies()).add(variable, test)
 
     def remove(self, variable: int) -> None:
-        """A variable is no longer in use."""
+        """The `variable` is no longer in use."""
         attribute = attribute_of(self._tests.pop(variable))
         self._attributes[attribute].remove(variable)
         if not self._attributes[attribute].placed and not self._attributes[attribute].others:
             del self._attributes[attribute]
 
     def implies(self, given: int, asked: int) -> bool:
-        """Whether the second variable holds wherever the first does."""
+        """Whether the variable `asked` holds wherever the variable `given` does."""
         if given == asked:
             return True
         attribute = attribute_of(self._tests[given])
         return attribute == attribute_of(self._tests[asked]) and self._attributes[attribute].implies(given, asked)
 
     def successors(self, variable: int) -> frozenset[int]:
-        """One row of the minimal table: what directly follows from a variable."""
+        """One row of the minimal table: what directly follows from a `variable`."""
         return self._attributes[attribute_of(self._tests[variable])].successors(variable)
 
     def edges(self) -> Iterator[tuple[int, int]]:
@@ -92,7 +92,7 @@ class Dependencies:
                 yield variable, follower
 
     def closure(self, variable: int) -> set[int]:
-        """All that follows from a variable, itself included, by way of the table."""
+        """All that follows from a `variable`, itself included, by way of the table."""
         reached = {variable}
         waiting = [variable]
         while waiting:

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from oxidd.bdd import BDDFunction, BDDManager
 
-from covey.diagrams.jit import kernel
+from covey.diagrams.library import BDDFunction, BDDManager
+from covey.kernels.diagrams import mark_reached
 
 Indices = NDArray[np.uint32]
 Levels = NDArray[np.int64]
@@ -60,7 +60,7 @@ class FlatDiagram:
 
 
 def flatten(manager: BDDManager, functions: Sequence[BDDFunction]) -> FlatDiagram:
-    """The diagram of all functions, by way of a DDDMP file."""
+    """The diagram of all `functions` of a library's `manager`, by way of a DDDMP file."""
     level = np.array([manager.var_to_level(v) for v in range(manager.num_vars())], dtype=np.int64)
     with tempfile.TemporaryDirectory(prefix="covey-") as directory:
         path = Path(directory) / "diagram.dddmp"
@@ -93,7 +93,25 @@ def _header(header: bytes) -> dict[str, list[int]]:
 
 
 def walk(function: BDDFunction) -> FlatDiagram:
-    """The diagram of one function, node by node along its cofactors."""
+    """The diagram of one `function`, node by node along its cofactors."""
+    manager = function.manager
+    nodes, root = _nodes(function)
+    level = np.array([manager.var_to_level(v) for v in range(manager.num_vars())], dtype=np.int64)
+    return _sorted(nodes, root, level)
+
+
+def walk_alone(function: BDDFunction) -> tuple[FlatDiagram, list[int]]:
+    """The diagram of one function over its own variables, numbered from the top, and what each is outside. Costs
+    nothing for variables that the function doesn't ask."""
+    nodes, root = _nodes(function)
+    variables = sorted({variable for variable, _, _ in nodes}, key=function.manager.var_to_level)
+    number = {variable: at for at, variable in enumerate(variables)}
+    level = np.arange(len(variables), dtype=np.int64)
+    return _sorted([(number[variable], low, high) for variable, low, high in nodes], root, level), variables
+
+
+def _nodes(function: BDDFunction) -> tuple[list[tuple[int, int, int]], int]:
+    """The inner nodes of a function as (variable, low, high), children first, numbered from 2; and its root."""
     manager = function.manager
     numbers: dict[Any, int] = {manager.false(): 0, manager.true(): 1}
     nodes: list[tuple[int, int, int]] = []
@@ -112,18 +130,22 @@ def walk(function: BDDFunction) -> FlatDiagram:
         assert variable is not None
         nodes.append((variable, numbers[children[1]], numbers[children[0]]))
         numbers[stack.pop()] = len(nodes) + 1
+    return nodes, numbers[function]
+
+
+def _sorted(nodes: list[tuple[int, int, int]], root: int, level: Levels) -> FlatDiagram:
     table = np.array([(NO_VARIABLE, 0, 0), (NO_VARIABLE, 1, 1), *nodes], dtype=np.int64).astype(np.uint32)
-    level = np.array([manager.var_to_level(v) for v in range(manager.num_vars())], dtype=np.int64)
-    roots = np.array([numbers[function]], dtype=np.uint32)
+    roots = np.array([root], dtype=np.uint32)
     return sort_by_level(table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy(), roots, level)
 
 
 def sort_by_level(variable: Indices, low: Indices, high: Indices, roots: Indices, level: Levels) -> FlatDiagram:
-    """The diagram of what the roots reach, sorted as this module promises. Children must come before parents."""
+    """The diagram of what the `roots` reach, sorted as this module promises by the `level` of each variable. Nodes are
+    given by `variable`, `low` and `high`, children before parents."""
     reached = np.zeros(len(variable), dtype=np.bool_)
     reached[:2] = True
     reached[roots] = True
-    _mark(low, high, reached)
+    mark_reached(low, high, reached)
     kept = np.flatnonzero(reached)
     inner = kept[2:]
     inner = inner[np.lexsort((inner, -level[variable[inner]]))]
@@ -131,11 +153,3 @@ def sort_by_level(variable: Indices, low: Indices, high: Indices, roots: Indices
     place = np.zeros(len(variable), dtype=np.uint32)
     place[kept] = np.arange(len(kept), dtype=np.uint32)
     return FlatDiagram(variable[kept], place[low[kept]], place[high[kept]], place[roots], level)
-
-
-@kernel
-def _mark(low: Indices, high: Indices, reached: NDArray[np.bool_]) -> None:
-    for node in range(len(low) - 1, 1, -1):
-        if reached[node]:
-            reached[low[node]] = True
-            reached[high[node]] = True

@@ -3,126 +3,39 @@
 `attribute`  tests on one attribute together, attributes by name.
 `frequency`  by how many subscriptions use a test, rarest on top.
 `random`     shuffled by a seed.
-`learned`    attribute by attribute, from history (Li, Hou and Jacobsen, section 3.2). What many subscriptions have in
-             common belongs to the bottom, where diagrams share it: attributes that are named often, and attributes
-             whose tests are concentrated on few values. Attributes that occur together stand close to each other.
+`learned`    attribute by attribute, from history (Li, Hou and Jacobsen, section 3.2; `history/asked.py`): what many
+             subscriptions have in common stands at the bottom, what occurs together close to each other.
 
 In all but `random`, tests of one attribute are sorted by constant, so that neighbouring thresholds are neighbours.
 
-`learned` goes greedily from the bottom up. An attribute's weight is the expected number of other subscriptions with
-the very same test on it: how often it is named, times the chance that two of its tests coincide (Simpson's index,
-1 where all ask the same, near 0 where all differ). The next attribute is the one with the greatest weight, raised by
-up to its double by how regularly it is named together with the one placed before (their Jaccard index). Cost:
-quadratic in the number of attributes, not of subscriptions.
+`among` is for tests that come one by one, to an order that is there. The paper orders attributes first and variables of
+one attribute within it, so a new test goes to those of its attribute, by its constant: two subscriptions that differ in
+one test then go on alike below it (figure 5), whichever comes first.
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args
 
-from covey.diagrams.lowering import Lowering, Test, attribute_of, predicate_of
 from covey.errors import CoveyError
-from covey.filters.algebra import Filter
 from covey.filters.predicates import Compare, In
-from covey.filters.semantics import Semantics
+from covey.filters.two_valued import Test, attribute_of, predicate_of
 from covey.filters.values import kind_of, order_key
+from covey.history.asked import History, learned_attributes
 
 OrderName: TypeAlias = Literal["attribute", "frequency", "random", "learned"]
 ORDERS: tuple[OrderName, ...] = get_args(OrderName)
 
-_PAIRED_ATTRIBUTES = 64
-"""Attributes of one subscription that are counted in pairs: the pairs of a wider one say little and cost much."""
-
-
-@dataclass(slots=True)
-class History:
-    """What past subscriptions asked for: the counts that orders are learned from."""
-
-    subscriptions: int = 0
-    tests: Counter[Test] = field(default_factory=Counter)
-    """How many subscriptions use a test."""
-    attributes: Counter[str] = field(default_factory=Counter)
-    """How many subscriptions name an attribute."""
-    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How many subscriptions name two attributes together; the names are sorted."""
-    untracked: Counter[str] = field(default_factory=Counter)
-    """By attribute, uses of tests that are too rare to be listed in `tests`, where a summary was read."""
-
-    @classmethod
-    def of(
-        cls, filters: Iterable[Filter], semantics: Semantics = "sql", *, variable_for_inequality: bool = False
-    ) -> History:
-        """The counts of some filters."""
-        history = cls()
-        for condition in filters:
-            history.add(asked_by(condition, semantics, variable_for_inequality=variable_for_inequality))
-        return history
-
-    def add(self, used: set[Test]) -> None:
-        """Count the tests of one filter."""
-        names = sorted({attribute_of(test) for test in used})
-        self.subscriptions += 1
-        self.tests.update(used)
-        self.attributes.update(names)
-        self.pairs.update(combinations(names[:_PAIRED_ATTRIBUTES], 2))
-
-    def concentration(self) -> dict[str, float]:
-        """For each attribute the chance that two of its tests, drawn by use, are the same."""
-        total: Counter[str] = Counter(self.untracked)
-        squares: Counter[str] = Counter()
-        for test, count in self.tests.items():
-            total[attribute_of(test)] += count
-            squares[attribute_of(test)] += count * count
-        return {name: squares[name] / total[name] ** 2 for name in total if total[name]}
-
-    def together(self, left: str, right: str) -> float:
-        """Of the subscriptions that name either attribute, the part that names both."""
-        both = self.pairs[(left, right) if left < right else (right, left)]
-        either = self.attributes[left] + self.attributes[right] - both
-        return both / either if either else 0.0
-
-
-class _Collector:
-    """A function that only notes which tests a filter is made of."""
-
-    def __and__(self, other: _Collector) -> _Collector:
-        return self
-
-    def __or__(self, other: _Collector) -> _Collector:
-        return self
-
-    def __invert__(self) -> _Collector:
-        return self
-
-
-def asked_by(condition: Filter, semantics: Semantics = "sql", *, variable_for_inequality: bool = False) -> set[Test]:
-    """The tests that a filter's diagram may ask."""
-    return set(asked_in_turn(condition, semantics, variable_for_inequality=variable_for_inequality))
-
-
-def asked_in_turn(
-    condition: Filter, semantics: Semantics = "sql", *, variable_for_inequality: bool = False
-) -> list[Test]:
-    """The tests that a filter's diagram may ask, each once, as they first occur."""
-    nothing = _Collector()
-    found: dict[Test, None] = {}
-
-    def note(test: Test) -> _Collector:
-        found[test] = None
-        return nothing
-
-    lowering = Lowering(semantics, note, nothing, nothing, variable_for_inequality=variable_for_inequality)
-    lowering.holds(condition)
-    return list(found)
-
 
 def arrange(tests: Sequence[Test], order: OrderName, history: History | None = None, *, seed: int = 0) -> list[Test]:
-    """The tests from top to bottom in the named order."""
+    """The `tests` from top to bottom.
+
+    `order`: one of `ORDERS`.
+    `history`: what `frequency` and `learned` go by.
+    `seed`: for `random`.
+    """
     known = history or History()
     match order:
         case "attribute":
@@ -139,20 +52,42 @@ def arrange(tests: Sequence[Test], order: OrderName, history: History | None = N
     raise CoveyError(f"order {order!r} is not known; use one of {', '.join(ORDERS)}")
 
 
-def learned_attributes(names: Iterable[str], history: History) -> list[str]:
-    """Attributes from top to bottom as history suggests."""
-    concentration = history.concentration()
-    weight = {name: history.attributes[name] * concentration.get(name, 0.0) for name in sorted(set(names))}
-    upwards: list[str] = []
-    while weight:
-        if upwards:
-            below = upwards[-1]
-            chosen = max(weight, key=lambda name: weight[name] * (1 + history.together(name, below)))
-        else:
-            chosen = max(weight, key=lambda name: weight[name])
-        upwards.append(chosen)
-        del weight[chosen]
-    return upwards[::-1]
+def among(standing: Sequence[Test], new: Sequence[Test], place: Mapping[str, int]) -> list[Test]:
+    """The standing tests from top to bottom in their order, with new ones among them.
+
+    A new test goes to the standing ones of its attribute; where there are none, above the attributes that `place` has
+    further down; where it has no place, to the bottom, in the order of `new`.
+    """
+    spans: dict[str, list[int]] = {}
+    for at, test in enumerate(standing):
+        spans.setdefault(attribute_of(test), []).append(at)
+    gaps: dict[int, list[tuple[tuple[Any, ...], Test]]] = {}
+    for number, test in enumerate(new):
+        gap, rank = _gap(test, number, standing, spans, place)
+        gaps.setdefault(gap, []).append((rank, test))
+    merged: list[Test] = []
+    for at in range(len(standing) + 1):
+        if at in gaps:
+            merged += [test for _, test in sorted(gaps[at], key=lambda pair: pair[0])]
+        merged += standing[at : at + 1]
+    return merged
+
+
+def _gap(
+    test: Test, number: int, standing: Sequence[Test], spans: Mapping[str, list[int]], place: Mapping[str, int]
+) -> tuple[int, tuple[Any, ...]]:
+    """Before which standing test a new one goes, and by what it is sorted among others that go there: first what
+    belongs to the attribute above, then attributes between, then what belongs to the attribute below."""
+    name, within = attribute_of(test), _within_attribute(test)
+    if name in spans:
+        for at in spans[name]:
+            if within < _within_attribute(standing[at]):
+                return at, (2, 0, within)
+        return spans[name][-1] + 1, (0, 0, within)
+    if name in place:
+        lower = (at for other, span in spans.items() if place.get(other, -1) > place[name] for at in span)
+        return min(lower, default=len(standing)), (1, place[name], within)
+    return len(standing), (3, number)
 
 
 def _within_attribute(test: Test) -> tuple[str, tuple[int, object], str, str]:

@@ -19,9 +19,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from covey.diagrams.attribute_tests import UNDEFINED, AttributeTests, Truths
-from covey.diagrams.lowering import Test, attribute_of
 from covey.errors import CoveyError
 from covey.filters.semantics import Lookup
+from covey.filters.terms import term_of
+from covey.filters.two_valued import Test, attribute_of
 
 
 class PredicateIndex:
@@ -52,7 +53,7 @@ class PredicateIndex:
         return len(self._tests)
 
     def variable(self, test: Test) -> int:
-        """The test's variable, and one use more; a new test takes the smallest free number."""
+        """The variable of a `test`, and one use more; a new test takes the smallest free number."""
         known = self._variables.get(test)
         if known is not None:
             self._uses[known] += 1
@@ -71,11 +72,11 @@ class PredicateIndex:
         return variable
 
     def find(self, test: Test) -> int | None:
-        """The test's variable if it has one, without using it."""
+        """The variable of a `test` if it has one, without using it."""
         return self._variables.get(test)
 
     def release(self, variable: int) -> bool:
-        """One use less; true if that was the last, and the variable's number is free again."""
+        """One use of a `variable` less; true if that was the last, and its number is free again."""
         test = self.test(variable)
         self._uses[variable] -= 1
         if self._uses[variable]:
@@ -91,12 +92,12 @@ class PredicateIndex:
         return True
 
     def uses(self, variable: int) -> int:
-        """How often a variable is used."""
+        """How often a `variable` is used."""
         self.test(variable)
         return self._uses[variable]
 
     def test(self, variable: int) -> Test:
-        """The test of a variable in use."""
+        """The test of a `variable` in use."""
         test = self._tests[variable] if 0 <= variable < len(self._tests) else None
         if test is None:
             raise CoveyError(f"variable {variable} is not in use; it was released or never given out")
@@ -106,14 +107,19 @@ class PredicateIndex:
         """Every attribute that some test asks about."""
         return frozenset(self._attributes)
 
+    def asks(self, attribute: str) -> bool:
+        """Whether some test asks about an `attribute`."""
+        return attribute in self._attributes
+
     def variables_of(self, attribute: str) -> list[int]:
-        """The variables of one attribute's tests, ascending."""
+        """The variables of the tests on one `attribute`, ascending."""
         tests = self._attributes.get(attribute)
         return sorted(variable for variable, _ in tests) if tests is not None else []
 
     def truth_assignment(self, lookup: Lookup, *, three_valued: bool = True) -> Truths:
-        """FALSE, TRUE or UNDEFINED for each variable, given the attributes' values; free variables are UNDEFINED."""
+        """FALSE, TRUE or UNDEFINED for each variable; free ones are UNDEFINED. `lookup` gives an attribute's value, or
+        None; `three_valued` says whether a test across kinds is UNDEFINED, as in SQL, rather than FALSE."""
         truths = np.full(len(self._tests), UNDEFINED, dtype=np.uint8)
         for attribute, tests in self._attributes.items():
-            tests.assign(lookup(attribute), truths, three_valued=three_valued)
+            tests.assign(term_of(attribute).value(lookup), truths, three_valued=three_valued)
         return truths

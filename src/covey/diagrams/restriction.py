@@ -40,11 +40,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.diagrams.flat import FlatDiagram, Indices, sort_by_level
-from covey.diagrams.lowering import Test, attribute_of
-from covey.diagrams.restrict_kernel import NODES, enter_all, restrict_roots
 from covey.diagrams.worlds import ANY, WORLD_LIMIT, Domain, worlds
 from covey.filters.predicates import Compare
+from covey.filters.two_valued import Test, attribute_of
 from covey.filters.values import Kind, kind_of, order_key
+from covey.kernels.restricting import NODES, enter_all, restrict_roots
 
 STEPS = 16_384
 """Nodes that the walk of one root visits at most."""
@@ -102,10 +102,11 @@ def restrict(
     *,
     steps: int = STEPS,
 ) -> FlatDiagram:
-    """The diagram with every root restricted by what its own tests imply of each other.
+    """The `diagram` with every root restricted by what its own tests imply of each other.
 
-    `test` gives a variable's test. `domains` says what is known of attributes beforehand; the answers stay the same
-    for every event within them, and without them for every event.
+    `test` gives a variable's test, as `PredicateIndex.test` does. `domains` says what is known of attributes
+    beforehand; the answers stay the same for every event within them, and without them for every event. `steps` bounds
+    the walk of one root.
     """
     known = domains or {}
     by_attribute: dict[str, list[int]] = {}

@@ -8,28 +8,27 @@ in one test only (section 5.2). Here both are read off the arrays.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from covey.diagrams.flat import FlatDiagram, Indices
-from covey.diagrams.jit import kernel
-from covey.diagrams.lowering import Test, attribute_of
+from covey.diagrams.flat import FlatDiagram
+from covey.filters.two_valued import Test, attribute_of
+from covey.kernels.diagrams import link_children, top_of
 
 
 def mbds(diagram: FlatDiagram) -> list[list[int]]:
-    """The numbers of the roots, one list for each MBD: roots that are linked through shared inner nodes."""
+    """The numbers of a `diagram`'s roots, one list for each MBD: roots that are linked through shared inner nodes."""
     parent = np.arange(len(diagram.variable), dtype=np.int64)
-    _link(diagram.low, diagram.high, parent)
+    link_children(diagram.low, diagram.high, parent)
     groups: dict[int, list[int]] = {}
     for number, root in enumerate(diagram.roots.tolist()):
-        groups.setdefault(int(_top(parent, root)), []).append(number)
+        groups.setdefault(int(top_of(parent, root)), []).append(number)
     return list(groups.values())
 
 
 def same_children(diagram: FlatDiagram, test: Callable[[int], Test]) -> list[list[int]]:
-    """Roots that test the same attribute and go on alike, in lists of two or more: candidates for a merger."""
+    """Roots of a `diagram` that test the same attribute and go on alike, in lists of two or more: candidates for a
+    merger. `test` gives a variable's test, as `PredicateIndex.test` does."""
     groups: dict[tuple[str, int, int], list[int]] = {}
     for number, root in enumerate(diagram.roots.tolist()):
         if root > 1:
@@ -37,19 +36,3 @@ def same_children(diagram: FlatDiagram, test: Callable[[int], Test]) -> list[lis
             children = int(diagram.low[root]), int(diagram.high[root])
             groups.setdefault((attribute, *children), []).append(number)
     return [numbers for numbers in groups.values() if len(numbers) > 1]
-
-
-@kernel
-def _top(parent: NDArray[np.int64], node: Any) -> Any:
-    while parent[node] != node:
-        parent[node] = parent[parent[node]]
-        node = parent[node]
-    return node
-
-
-@kernel
-def _link(low: Indices, high: Indices, parent: NDArray[np.int64]) -> None:
-    for node in range(2, len(low)):
-        for child in (low[node], high[node]):
-            if child > 1:
-                parent[_top(parent, np.int64(child))] = _top(parent, np.int64(node))

@@ -8,13 +8,11 @@ the shared one, where each step gives the same nodes or fewer. With few tests no
 
 from __future__ import annotations
 
-from oxidd.bdd import BDDManager
-from oxidd.util import DDMemoryError
-
-from covey.diagrams.lowering import Lowering, Test
+from covey.diagrams.library import BDDManager, DDMemoryError
 from covey.filters.algebra import Filter, leaves
 from covey.filters.predicates import Between
 from covey.filters.semantics import Semantics
+from covey.filters.two_valued import Lowering, Test
 from covey.limits import Limits
 
 ALWAYS_SMALL = 16
@@ -35,7 +33,8 @@ class Trial:
     """The small table, kept for the next filter."""
 
     def __init__(self, limits: Limits) -> None:
-        self._manager = BDDManager(_ROOM * limits.diagram_nodes, _CACHE_ENTRIES, 1)
+        self._limits = limits
+        self._manager = self._empty()
 
     def fits(
         self, condition: Filter, order: list[Test], semantics: Semantics, *, variable_for_inequality: bool = False
@@ -55,8 +54,13 @@ class Trial:
         try:
             lowering.holds(condition)
         except DDMemoryError:
+            # The library may be collecting by itself, beside us, and then doesn't collect when asked: the next filter
+            # would find the table full. A new one is quicker than waiting.
+            self._manager = self._empty()
             return False
-        finally:
-            # Within one operation the library doesn't collect what is dead.
-            self._manager.gc()
+        # Within one operation the library doesn't collect what is dead.
+        self._manager.gc()
         return True
+
+    def _empty(self) -> BDDManager:
+        return BDDManager(_ROOM * self._limits.diagram_nodes, _CACHE_ENTRIES, 1)

@@ -6,8 +6,8 @@ no world has `u` without `v`; Campailla et al.'s dependency function d(A) (secti
 
 The constants in the tests cut an ordered kind into cells, points and the gaps between them; within a cell no test
 changes, so each cell is one world. Booleans have two points. Tests on texts are decided exactly at points (the
-constants, and every part of a short SubstringOf text), and elsewhere take each combination that `texts.py` doesn't
-rule out. A list may hold any of the asked constants, and a NULL.
+constants, and every part of a short SubstringOf text), and elsewhere take each combination that the relations'
+`text_facts.py` doesn't rule out. A list may hold any of the asked constants, and a NULL.
 
 Sound: every combination that an event can give is among the worlds, so what holds in all worlds holds for all
 events. There may be worlds that no event gives (a gap between neighbouring floats, two patterns that exclude each
@@ -25,13 +25,22 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from covey.diagrams import texts
 from covey.diagrams.attribute_tests import truth_of
-from covey.diagrams.lowering import Test, predicate_of
 from covey.errors import CoveyError
 from covey.filters.algebra import Is
-from covey.filters.predicates import ArrayContains, Compare, In, IsNull, Predicate, SubstringOf
+from covey.filters.predicates import (
+    ArrayContains,
+    Compare,
+    ElementTest,
+    In,
+    IsNull,
+    Predicate,
+    SubstringOf,
+    TextTest,
+)
+from covey.filters.two_valued import Test, predicate_of
 from covey.filters.values import Kind, Scalar, kind_of, order_key
+from covey.relations import text_facts
 
 WORLD_LIMIT = 64
 """Worlds of one attribute: a set of them is one machine word."""
@@ -63,7 +72,7 @@ ANY = Domain()
 
 
 def worlds(tests: Sequence[Test], domain: Domain = ANY, limit: int = WORLD_LIMIT) -> list[int] | None:
-    """The worlds of tests on one attribute, ascending; None where there are more than `limit`."""
+    """The worlds of `tests` on one attribute of a `domain`, ascending; None where there are more than `limit`."""
     if not _is_small({predicate_of(test) for test in tests}):
         return None
     found: set[int] = set()
@@ -83,7 +92,7 @@ def worlds(tests: Sequence[Test], domain: Domain = ANY, limit: int = WORLD_LIMIT
 
 
 def implies(given: Test, asked: Test, domain: Domain = ANY) -> bool:
-    """Whether `asked` certainly holds for every event for which `given` holds."""
+    """Whether `asked` certainly holds for every event for which `given` holds, its attribute being in the `domain`."""
     if given == asked:
         return True
     found = worlds((given, asked), domain)
@@ -92,7 +101,7 @@ def implies(given: Test, asked: Test, domain: Domain = ANY) -> bool:
 
 def _is_small(predicates: set[Predicate]) -> bool:
     listed = sum(len(predicate.values) for predicate in predicates if isinstance(predicate, In))
-    free = sum(isinstance(predicate, (ArrayContains, *texts.TEXT_PREDICATES)) for predicate in predicates)
+    free = sum(isinstance(predicate, (ArrayContains, ElementTest, TextTest)) for predicate in predicates)
     return listed <= _SET_VALUES and free <= _FREE_TESTS
 
 
@@ -106,9 +115,11 @@ def kind_of_test(test: Test) -> Kind | None:
             return kind_of(_scalars(values)[0])
         case ArrayContains(_, value) if value is not None:
             return Kind.LIST
+        case ElementTest():
+            return Kind.LIST
         case IsNull():
             return None
-        case _ if isinstance(predicate, texts.TEXT_PREDICATES):
+        case _ if isinstance(predicate, TextTest):
             return Kind.STRING
     raise CoveyError(f"{predicate} is not a canonical test; lower it first")
 
@@ -131,8 +142,8 @@ def _worlds_of_kind(tests: Sequence[Test], kind: Kind) -> Iterator[int]:
 
 def _cells(tests: list[tuple[int, Test]], kind: Kind) -> Iterator[int]:
     """One world for each cell of an ordered kind."""
-    text_tests = [(bit, test) for bit, test in tests if isinstance(predicate_of(test), texts.TEXT_PREDICATES)]
-    ordered = [(bit, test) for bit, test in tests if not isinstance(predicate_of(test), texts.TEXT_PREDICATES)]
+    text_tests = [(bit, test) for bit, test in tests if isinstance(predicate_of(test), TextTest)]
+    ordered = [(bit, test) for bit, test in tests if not isinstance(predicate_of(test), TextTest)]
     points = {order_key(value): value for _, test in ordered for value in _constants(test)}
     if kind is Kind.BOOLEAN:
         points = {order_key(value): value for value in (False, True)}
@@ -173,7 +184,7 @@ def _text_worlds(tests: list[tuple[int, Test]], short: set[Predicate]) -> list[i
     predicates = list(dict.fromkeys(predicate_of(test) for _, test in tests))
     combinations: list[dict[Predicate, bool]] = [{}]
     for predicate in predicates:
-        truths = [False] if predicate in short else [True] if texts.always(predicate) else [False, True]
+        truths = [False] if predicate in short else [True] if text_facts.always(predicate) else [False, True]
         combinations = [
             {**combination, predicate: truth}
             for combination in combinations
@@ -188,20 +199,30 @@ def _text_worlds(tests: list[tuple[int, Test]], short: set[Predicate]) -> list[i
 
 def _compatible(left: Predicate, left_truth: bool, right: Predicate, right_truth: bool) -> bool:
     if left_truth and right_truth:
-        return not texts.excludes(left, right)
+        return not text_facts.excludes(left, right)
     if left_truth:
-        return not texts.implies(left, right)
-    return not (right_truth and texts.implies(right, left))
+        return not text_facts.implies(left, right)
+    return not (right_truth and text_facts.implies(right, left))
 
 
 def _list_worlds(tests: list[tuple[int, Test]]) -> Iterator[int]:
     """A list holds any of the constants; with a NULL in it, the absence of the others is unknown."""
     predicates = list(dict.fromkeys(predicate_of(test) for _, test in tests))
+    if any(isinstance(predicate, ElementTest) for predicate in predicates):
+        yield from _free_worlds(tests, predicates)
+        return
     for held in product((False, True), repeat=len(predicates)):
         contains = dict(zip(predicates, held, strict=True))
         positive = sum(bit for bit, test in tests if not isinstance(test, Is) and contains[predicate_of(test)])
         yield positive
         yield positive | sum(bit for bit, test in tests if isinstance(test, Is) and not contains[predicate_of(test)])
+
+
+def _free_worlds(tests: list[tuple[int, Test]], predicates: list[Predicate]) -> Iterator[int]:
+    """Every predicate true, false or unknown, whatever the others are: more worlds than there are, perhaps."""
+    for held in product((True, False, None), repeat=len(predicates)):
+        truths = dict(zip(predicates, held, strict=True))
+        yield sum(bit for bit, test in tests if truths[predicate_of(test)] is not isinstance(test, Is))
 
 
 def _constants(test: Test) -> list[Scalar]:

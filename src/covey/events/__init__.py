@@ -6,6 +6,7 @@ May import `covey.filters`, `covey.errors` and `covey.limits`. Knows nothing of 
 from covey.events.columns import Batch, Columns, Piece, PieceType, columns, row
 from covey.events.json_lines import BadLine, parse_json, read_json_lines
 from covey.events.limits import EventLimits
+from covey.events.meaning import Meaning
 from covey.events.records import flatten
 from covey.events.schema import UNDEFINED, Attribute, Schema
 from covey.events.xml import parse_xml
@@ -17,6 +18,7 @@ __all__ = [
     "Batch",
     "Columns",
     "EventLimits",
+    "Meaning",
     "Piece",
     "PieceType",
     "Schema",

@@ -22,6 +22,7 @@ from covey.events.pieces import (
     column_values,
     distinct_words,
     fall_back,
+    normal_value,
     objects,
     pieces_of_values,
 )
@@ -30,16 +31,18 @@ Decoder: TypeAlias = Callable[[pa.Array, "Rows | None", str], tuple[Piece, ...]]
 Fields: TypeAlias = Callable[[str], "pa.Array | pa.ChunkedArray | None"]
 
 _DAY = 86_400_000_000
-_EXACT_DOUBLE = 1 << 53
+_KEPT_DIGITS = 10**15
 _LARGEST_EXACT_SCALE = 18
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000}
 
 
-def column_of(batch: pa.Table | pa.RecordBatch, name: str) -> tuple[Piece, ...]:
-    """The pieces of an attribute of a table or record batch."""
+def column_of(batch: pa.Table | pa.RecordBatch, name: str, *, decimals: bool = False) -> tuple[Piece, ...]:
+    """The pieces of an attribute of a table or record batch; `decimals` with a fraction are kept as such for terms,
+    which compute with them, where tests alone take the doubles that stand for them."""
     pieces: tuple[Piece, ...] = ()
     for array in _candidates(_top_level(batch), name):
-        found = decode(array, name)
+        kept = decimals and pa.types.is_decimal(array.type) and array.type.scale > 0
+        found = pieces_of_values(array.to_pylist(), name) if kept else decode(array, name)
         pieces = fall_back(pieces, found, batch.num_rows) if pieces else found
         if any(piece.rows is None for piece in pieces):
             break
@@ -189,10 +192,10 @@ def _scaled(values: NDArray[np.int64], factor: int, name: str) -> NDArray[np.int
 
 
 def _decimals(array: pa.Array, rows: Rows | None, name: str) -> tuple[Piece, ...]:
-    """Whole values are integers, others the nearest double.
+    """Whole values are integers, others the nearest double where that keeps all digits, which 15 always are.
 
-    A decimal whose unscaled digits fit 53 bits is divided by an exact power of ten, and IEEE division rounds once, so
-    that is the nearest double; whole values only need 64 bits. What is wider goes through Python's Decimal.
+    Such digits are divided by an exact power of ten, and IEEE division rounds once, so that is the nearest double;
+    whole values only need 64 bits. What is wider goes through Python's Decimal.
     """
     scale = array.type.scale
     if pa.types.is_decimal256(array.type) or not 0 <= scale <= _LARGEST_EXACT_SCALE:
@@ -201,7 +204,7 @@ def _decimals(array: pa.Array, rows: Rows | None, name: str) -> tuple[Piece, ...
     digits = np.ascontiguousarray(words["low"])
     whole = digits % 10**scale == 0
     plain = words["high"] == digits >> 63
-    plain &= whole | ((digits >= -_EXACT_DOUBLE) & (digits <= _EXACT_DOUBLE))
+    plain &= whole | ((digits > -_KEPT_DIGITS) & (digits < _KEPT_DIGITS))
     places = np.arange(len(array), dtype=np.int64) if rows is None else rows
     pieces: tuple[Piece, ...] = ()
     integral, fractional = plain & whole, plain & ~whole
@@ -223,7 +226,7 @@ def _lists(array: pa.Array, rows: Rows | None, name: str) -> tuple[Piece, ...]:
     flat = array.flatten()
     inner = flat.type
     if pa.types.is_nested(inner):
-        raise EventError(f"column {name!r} is of Arrow type {array.type}; a list may hold scalars only")
+        return (Piece("list", rows, objects(_nested_lists(array, name))),)
     try:
         elements = column_values(decode(flat, name), len(flat))
     except OverflowError:
@@ -232,6 +235,15 @@ def _lists(array: pa.Array, rows: Rows | None, name: str) -> tuple[Piece, ...]:
     ends = np.cumsum(lengths)
     bounds = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
     return (Piece("list", rows, objects([tuple(elements[start:end]) for start, end in bounds])),)
+
+
+def _nested_lists(array: pa.Array, name: str) -> list[Any]:
+    """Lists of records and of lists, value by value: what is inside them is only looked at by tests of elements."""
+    try:
+        values = array.drop_null().to_pylist(maps_as_pydicts="lossy")
+    except OverflowError:
+        raise EventError(f"column {name!r} has an instant outside the years 1 to 9999 in a list") from None
+    return [normal_value(value, name) for value in values]
 
 
 def _is_list(kind: pa.DataType) -> bool:

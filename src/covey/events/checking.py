@@ -1,5 +1,5 @@
-"""A filter held against a schema: constants of a kind that the attribute can't have are refused, and a test on the
-event's type is widened to its subtypes."""
+"""A filter held against a schema: constants are converted to the attribute's type or refused, and a test on the event's
+type is widened to its subtypes."""
 
 from __future__ import annotations
 
@@ -7,25 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from covey.errors import FilterTypeError
+from covey.events.conversion import converted
 from covey.events.types import AttributeType, ListType
-from covey.filters.algebra import And, Constant, Filter, Is, Not, Or, all_of, any_of
-from covey.filters.predicates import (
-    ArrayContains,
-    Between,
-    Compare,
-    Contains,
-    EndsWith,
-    In,
-    IsNull,
-    Like,
-    Predicate,
-    RLike,
-    StartsWith,
-    SubstringOf,
-)
+from covey.filters.algebra import And, Constant, Filter, Is, Not, Or, all_of, any_of, leaves
+from covey.filters.predicates import ArrayContains, Between, Compare, ElementTest, In, IsNull, Predicate, TextTest
+from covey.filters.terms import is_path
 from covey.filters.values import Kind, Scalar, kind_of
 
-_TEXT_TESTS = (Like, RLike, StartsWith, EndsWith, Contains, SubstringOf)
 _AS_WRITTEN = {
     Kind.NUMBER: "a number without quotes, such as 42",
     Kind.STRING: "a string in quotes, such as 'text'",
@@ -43,20 +31,54 @@ class Checker:
     below: Mapping[str, tuple[str, ...]]
 
     def check(self, condition: Filter) -> Filter:
-        """The same filter with the type tests widened; FilterTypeError where a predicate contradicts a type."""
+        """The same filter with constants converted and type tests widened; FilterTypeError where a predicate
+        contradicts a type."""
+        changes = False
+        for leaf in leaves(condition):
+            kind = self.types.get(leaf.attribute) if isinstance(leaf, Predicate) else None
+            if isinstance(leaf, Predicate) and kind is not None:
+                fitting = converted(leaf, kind)
+                changes = changes or fitting is not leaf
+                if is_path(fitting.attribute):
+                    _refuse(fitting, kind)
+        return self.widen(self._converted(condition) if changes else condition)
+
+    def read(self, condition: Filter) -> Filter:
+        """As `check`; what contradicts a type stays, and is never met."""
+        return self.widen(self._converted(condition))
+
+    def _converted(self, condition: Filter) -> Filter:
         match condition:
             case And(parts):
-                return all_of(map(self.check, parts))
+                return all_of(map(self._converted, parts))
             case Or(parts):
-                return any_of(map(self.check, parts))
+                return any_of(map(self._converted, parts))
             case Not(part):
-                return Not(self.check(part))
+                return Not(self._converted(part))
             case Is(part, wanted):
-                return Is(self.check(part), wanted)
+                return Is(self._converted(part), wanted)
             case Predicate():
                 kind = self.types.get(condition.attribute)
-                if kind is not None:
-                    _refuse(condition, kind)
+                try:
+                    return condition if kind is None else converted(condition, kind)
+                except FilterTypeError:
+                    return condition
+        return condition
+
+    def widen(self, condition: Filter) -> Filter:
+        """The same filter with the type tests widened; what contradicts a type stays, and is never met."""
+        if self.type_attribute is None or not any(self.below.values()):
+            return condition
+        match condition:
+            case And(parts):
+                return all_of(map(self.widen, parts))
+            case Or(parts):
+                return any_of(map(self.widen, parts))
+            case Not(part):
+                return Not(self.widen(part))
+            case Is(part, wanted):
+                return Is(self.widen(part), wanted)
+            case Predicate():
                 return self._widened(condition) if condition.attribute == self.type_attribute else condition
             case Constant():
                 return condition
@@ -90,9 +112,17 @@ def _refuse(test: Predicate, kind: AttributeType) -> None:
         if not isinstance(kind, ListType):
             raise FilterTypeError(f"{name!r} is {kind.name}, not a list; compare it with = or IN")
         _refuse_constants(name, kind, kind.element.kind, (test.value,))
+    elif isinstance(test, ElementTest):
+        if not isinstance(kind, ListType):
+            raise FilterTypeError(f"{name!r} is {kind.name}, not a list; test it without exists and forall")
+        for leaf in leaves(test.condition):
+            if isinstance(leaf, Predicate) and leaf.attribute == test.variable:
+                _refuse(leaf, kind.element)
     elif isinstance(kind, ListType):
-        raise FilterTypeError(f"{name!r} is {kind.name}; test it with array_contains({name}, value)")
-    elif isinstance(test, _TEXT_TESTS):
+        raise FilterTypeError(
+            f"{name!r} is {kind.name}; test it with array_contains({name}, value) or exists({name}, x -> …)"
+        )
+    elif isinstance(test, TextTest):
         if kind.kind is not Kind.STRING:
             raise FilterTypeError(f"{name!r} is {kind.name}, not string; compare it with {_AS_WRITTEN[kind.kind]}")
     else:

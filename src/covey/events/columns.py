@@ -18,33 +18,88 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from covey.errors import EventError
-from covey.events.arrow import column_of
-from covey.events.pieces import Columns, Piece, PieceType, pieces_of_values
-from covey.filters.semantics import attribute_value
-from covey.filters.values import Value
+from covey.events.arrow import column_of, decode
+from covey.events.json_batches import JsonLines
+from covey.events.pieces import Columns, Piece, PieceType, defined_rows, pieces_of_values
+from covey.events.term_columns import attributes_of, term_pieces
+from covey.events.term_vectors import Vectors
+from covey.filters.semantics import attribute_value, is_present
+from covey.filters.terms import is_path, is_presence, term_of
+from covey.filters.values import Scalar, Value
 
 if TYPE_CHECKING:
     from covey.events.schema import Schema
 
-__all__ = ["Batch", "Columns", "Piece", "PieceType", "columns", "row"]
+__all__ = ["Batch", "Columns", "Piece", "PieceType", "Source", "columns", "row"]
 
 Batch: TypeAlias = "pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]"
+Source: TypeAlias = "Batch | JsonLines"
+"""What columns are read from."""
 
+_NO_DEFAULTS: Mapping[str, Scalar] = {}
 _PLAIN = frozenset((float, int, str, bool))
 
 
-def columns(batch: Batch, names: Iterable[str], schema: Schema | None = None) -> Columns:
-    """The named attributes of a batch; no others are decoded.
+def columns(
+    batch: Source, names: Iterable[str], schema: Schema | None = None, defaults: Mapping[str, Scalar] = _NO_DEFAULTS
+) -> Columns:
+    """The named attributes and other terms of a batch; nothing else is decoded.
 
-    With a schema, values are brought to its types or an EventError names the row. Mandatory attributes and defaults
-    are not looked at here: `Schema.decode` validates whole events.
+    With a schema, values are brought to its types or an EventError names the row. Mandatory attributes are not looked
+    at here: `Schema.decode` validates whole events. `defaults` stand for missing attributes inside terms alone. A term
+    is computed, unless the batch is of Arrow and has a column of the term's name.
     """
+    listed = list(names)
+    computed = [name for name in listed if not is_path(name)]
+    if computed:
+        return _with_terms(batch, listed, computed, schema, defaults)
+    return _columns(batch, listed, schema)
+
+
+def _with_terms(
+    batch: Source, names: list[str], terms: list[str], schema: Schema | None, defaults: Mapping[str, Scalar]
+) -> Columns:
+    arrow = batch if isinstance(batch, (pa.Table, pa.RecordBatch)) else None
+    given = set() if arrow is None else set(terms).intersection(arrow.schema.names)
+    needed = attributes_of(name for name in names if name not in given)
+    inner = frozenset(attributes_of(name for name in terms if name not in given))
+    plain = _columns(batch, needed, schema, inner)
+    found = dict(plain.pieces)
+    vectors = Vectors(plain.pieces, plain.length)
+    for name in terms:
+        if arrow is not None and name in given:
+            found[name] = decode(arrow.column(name), name)
+        elif is_presence(name):
+            found[name] = (_presence(batch, term_of(name).attributes()[0], plain),)
+        else:
+            found[name] = term_pieces(term_of(name), vectors, plain.pieces, plain.length, defaults)
+    return Columns(plain.length, found)
+
+
+def _presence(batch: Source, name: str, plain: Columns) -> Piece:
+    """Whether each event has an attribute. In Arrow a null is how a row lacks it, and nothing tells them apart."""
+    if isinstance(batch, (pa.Table, pa.RecordBatch)):
+        there = defined_rows(plain.pieces[name], plain.length)
+    elif isinstance(batch, JsonLines):
+        there = batch.present(name, defined_rows(plain.pieces[name], plain.length))
+    else:
+        there = np.fromiter((is_present(event, name) for event in batch), dtype=np.bool_, count=plain.length)
+    return Piece("boolean", None, there.view(np.uint8))
+
+
+def _columns(
+    batch: Source, names: Sequence[str], schema: Schema | None, inner: frozenset[str] = frozenset()
+) -> Columns:
+    """The named attributes; those that are `inner` to terms with their decimals."""
     if isinstance(batch, (pa.Table, pa.RecordBatch)):
         length = batch.num_rows
-        found = {name: column_of(batch, name) for name in names}
+        found = {name: column_of(batch, name, decimals=name in inner) for name in names}
+    elif isinstance(batch, JsonLines):
+        length, found = batch.pieces(names)
     elif isinstance(batch, Sequence) and not isinstance(batch, (str, bytes)):
         length = len(batch)
         found = {name: pieces_of_values(_values(batch, name), name) for name in names}

@@ -60,12 +60,16 @@ def read_json_lines(
                 message = f"{called} line {number}: {error}"
                 if bad is None:
                     raise EventError(message) from None
-                shown = line[:_SHOWN]
-                text = shown.decode("utf-8", "replace") if isinstance(shown, bytes) else shown
-                bad.append(BadLine(number, message, text))
+                bad.append(BadLine(number, message, shown(line)))
                 continue
             if event is not None:
                 yield event
+
+
+def shown(line: str | bytes) -> str:
+    """A line as it is shown in a report: the start of a long one."""
+    start = line[:_SHOWN]
+    return start.decode("utf-8", "replace") if isinstance(start, bytes) else start
 
 
 def _lines(file: IO[str] | IO[bytes], limit: int) -> Iterator[tuple[int, str | bytes, bool]]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from covey.errors import EventError
-from covey.filters.values import Value, instant, microseconds, normalise
+from covey.filters.values import Exact, Value, instant, microseconds, normalise
 
 PieceType: TypeAlias = Literal["int", "double", "string", "boolean", "timestamp", "list", "bigint"]
 Rows: TypeAlias = NDArray[np.int64]
@@ -33,7 +33,8 @@ class Piece:
     """Ascending row numbers, or None for every row of the batch."""
     values: NDArray[Any]
     """int64 for int and timestamp, float64 for double, uint8 for boolean, int32 codes for string; objects for bigint
-    (Python ints outside int64) and for list (tuples of normalised scalars and None). To be read, not written."""
+    (Python ints outside int64, and decimals) and for list (tuples of normalised scalars and None). To be read, not
+    written."""
     dictionary: pa.Array | None = None
     """For string: the distinct strings that `values` index. Some may be unused."""
 
@@ -153,7 +154,7 @@ def _type_of(value: Value) -> PieceType:
         case int():
             return "int" if INT64_MIN <= value <= INT64_MAX else "bigint"
         case float():
-            return "double"
+            return "bigint" if isinstance(value, Exact) else "double"
         case str():
             return "string"
         case datetime():

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from covey.errors import EventError, SchemaError
 from covey.events.checking import Checker
-from covey.events.columns import Batch, columns
+from covey.events.columns import Source, columns
 from covey.events.pieces import (
     Piece,
     all_rows,
@@ -35,9 +35,10 @@ from covey.events.pieces import (
     python_values,
 )
 from covey.events.records import dots, flatten
-from covey.events.types import AttributeType, common_type, type_named, type_of_arrow, type_of_value
+from covey.events.types import AttributeType, ListType, common_type, type_named, type_of_arrow, type_of_value
 from covey.filters.algebra import Filter
-from covey.filters.values import Scalar, Value, kind_of, normalise
+from covey.filters.fitting import Known, fitted
+from covey.filters.values import Kind, Scalar, Value, kind_of, normalise
 
 
 class Undefined(Enum):
@@ -67,12 +68,17 @@ class Attribute:
 class Schema:
     """The attributes and event types that a stream of events has."""
 
-    __slots__ = ("_ancestors", "_below", "_types", "attributes", "mandatory_by_type", "subtypes", "type_attribute")
+    __slots__ = (
+        "_ancestors", "_below", "_checker", "_types", "attributes", "mandatory_by_type", "required_by", "subtypes",
+        "type_attribute",
+    )  # fmt: skip
 
     attributes: Mapping[str, Attribute]
     type_attribute: str | None
     subtypes: Mapping[str, str]
     mandatory_by_type: Mapping[str, tuple[str, ...]]
+    required_by: Mapping[str, tuple[str, ...]]
+    """For attributes that not every event must define: the event types, subtypes included, whose events must."""
 
     def __init__(
         self,
@@ -101,6 +107,14 @@ class Schema:
             kind: tuple(sorted(one for one, chain in self._ancestors.items() if kind in chain and one != kind))
             for kind in self._ancestors
         }
+        self._checker = Checker(self._types, type_attribute, self._below)
+        always = {*self.mandatory(), type_attribute}
+        required: dict[str, list[str]] = {}
+        for kind in self._ancestors:
+            for name in self.mandatory(kind):
+                if name not in always:
+                    required.setdefault(name, []).append(kind)
+        self.required_by = {name: tuple(kinds) for name, kinds in required.items()}
 
     def _with_default(self, name: str, attribute: Attribute) -> Attribute:
         if attribute.default is UNDEFINED:
@@ -237,7 +251,7 @@ class Schema:
                 raise EventError(f"attribute {name!r}{whose} is mandatory and missing")
         return flat
 
-    def missing_mandatory(self, batch: Batch) -> Iterator[tuple[int, str]]:
+    def missing_mandatory(self, batch: Source) -> Iterator[tuple[int, str]]:
         """(row, attribute) for the mandatory attributes that events of a batch lack."""
         kinds: list[str | None] = [None]
         wanted = set(self.mandatory())
@@ -260,7 +274,23 @@ class Schema:
 
     def check(self, condition: Filter) -> Filter:
         """The filter as this schema reads it: subtypes included, FilterTypeError where types contradict."""
-        return Checker(self._types, self.type_attribute, self._below).check(condition)
+        return self._checker.check(condition)
+
+    def fit(self, condition: Filter) -> Filter:
+        """A filter of a dialect without types, with tests left out that no value of an attribute's type can meet."""
+        return fitted(condition, self._known)
+
+    def _known(self, name: str) -> Known | None:
+        kind = self._types.get(name)
+        return None if kind is None else _known_of(kind)
+
+    def read(self, condition: Filter) -> Filter:
+        """As `check`, but nothing is refused: what contradicts a type is never met."""
+        return self._checker.read(condition)
+
+    def widen(self, condition: Filter) -> Filter:
+        """The filter with subtypes included, whatever its constants; one that contradicts a type is never met."""
+        return self._checker.widen(condition)
 
     @classmethod
     def infer(cls, source: pa.Schema | pa.Table | pa.RecordBatch | Iterable[Mapping[str, Any]]) -> Schema:
@@ -309,6 +339,10 @@ class Schema:
             return cls(attributes, **rest)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SchemaError(f"not a schema in JSON ({type(error).__name__}: {error}); see Schema.to_json") from None
+
+
+def _known_of(kind: AttributeType) -> Known:
+    return Known(Kind.LIST, _known_of(kind.element)) if isinstance(kind, ListType) else Known(kind.kind)
 
 
 def _attribute_of(shape: Any) -> Attribute | str:

@@ -7,6 +7,7 @@ exact; it raises ValueError with the reason, and the schema adds the attribute's
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from covey.errors import SchemaError
 from covey.events.pieces import Piece
-from covey.filters.values import Kind, Scalar, Value, kind_of, normalise
+from covey.filters.values import Kind, Scalar, Value, is_scalar, kind_of, normalise
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _SPECIAL_DOUBLES = {"nan": "nan", "infinity": "inf", "-infinity": "-inf", "inf": "inf", "-inf": "-inf"}
@@ -214,7 +215,9 @@ class ListType:
         if not isinstance(value, tuple):
             raise ValueError(f"expected {self.name}")
         try:
-            elements = [None if element is None else self.element.coerce(element) for element in value]
+            if not all(element is None or is_scalar(element) for element in value):
+                raise ValueError
+            elements = [self.element.coerce(element) if is_scalar(element) else None for element in value]
         except ValueError:
             raise ValueError(f"expected {self.name}") from None
         return tuple(_scalar(element) for element in elements)
@@ -282,6 +285,8 @@ def type_of_value(value: Value) -> AttributeType | None:
     if isinstance(value, tuple):
         inner: AttributeType | None = None
         for element in value:
+            if isinstance(element, (Mapping, tuple)):
+                return None
             found = None if element is None else type_of_value(element)
             inner = found if inner is None else (inner if found is None else common_type(inner, found))
             if inner is None and found is not None:

@@ -17,12 +17,15 @@ from covey.filters.algebra import (
     all_of,
     any_of,
 )
+from covey.filters.caseless import IContains, IEndsWith, IEquals, ILike, IStartsWith
 from covey.filters.expressions import attr
+from covey.filters.networks import CidrMatch
 from covey.filters.predicates import (
     ArrayContains,
     Between,
     Compare,
     Contains,
+    ElementTest,
     EndsWith,
     In,
     IsNull,
@@ -31,8 +34,11 @@ from covey.filters.predicates import (
     RLike,
     StartsWith,
     SubstringOf,
+    TextTest,
+    text_test,
 )
-from covey.filters.semantics import SEMANTICS, Semantics, matches, truth
+from covey.filters.semantics import SEMANTICS, Semantics, Supposed, matches, truth
+from covey.filters.terms import Term
 
 __all__ = [
     "FALSE",
@@ -42,11 +48,18 @@ __all__ = [
     "And",
     "ArrayContains",
     "Between",
+    "CidrMatch",
     "Compare",
     "Constant",
     "Contains",
+    "ElementTest",
     "EndsWith",
     "Filter",
+    "IContains",
+    "IEndsWith",
+    "IEquals",
+    "ILike",
+    "IStartsWith",
     "In",
     "Is",
     "IsNull",
@@ -58,9 +71,13 @@ __all__ = [
     "Semantics",
     "StartsWith",
     "SubstringOf",
+    "Supposed",
+    "Term",
+    "TextTest",
     "all_of",
     "any_of",
     "attr",
     "matches",
+    "text_test",
     "truth",
 ]

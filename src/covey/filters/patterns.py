@@ -1,23 +1,77 @@
-"""LIKE patterns and regular expressions, both as linear-time RE2 automata or plainer tests where those suffice."""
+"""What tests on text ask for, in the few forms that matchers and relations understand.
+
+`Wildcards` are literal texts with gaps (LIKE, startswith, endswith, contains), `PartOf` is being a part of one text,
+`Expression` a regular expression that is found somewhere, `Network` IP addresses that begin alike, and `Opaque` says
+nothing but what the test itself does. A form that ignores case is met by a text whose `lower()` meets it; its own texts
+are in lower case already.
+
+Expressions are RE2's, which never backtracks; LIKE patterns become RE2 automata or plainer tests where those suffice.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
-
-import re2
+from typing import Any, Final, TypeAlias
 
 from covey.errors import FilterError
 
 ANY_TEXT: Final = 0
 ANY_CHARACTER: Final = 1
 
+Tokens: TypeAlias = tuple[str | int, ...]
+"""Literal runs, ANY_TEXT and ANY_CHARACTER."""
+
 _COMPILED_PATTERNS = 16_384
 _AUTOMATON_BYTES = 1 << 20
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a text must be."""
+
+    ignore_case: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcards(Form):
+    """The whole text is these literals and gaps, one after the other."""
+
+    tokens: Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class PartOf(Form):
+    """The text is a part of this one."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expression(Form):
+    """The regular expression is found somewhere in the text."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Network(Form):
+    """The text is an IP address of this version that begins with these bits."""
+
+    version: int
+    prefix: int
+    """Its first bits, as a number."""
+    free: int
+    """How many bits follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque(Form):
+    """Only the test itself knows."""
+
+
 @lru_cache(maxsize=_COMPILED_PATTERNS)
-def like_tokens(pattern: str, escape: str = "\\") -> tuple[str | int, ...]:
+def like_tokens(pattern: str, escape: str = "\\") -> Tokens:
     """A LIKE pattern as literal runs, ANY_TEXT and ANY_CHARACTER. As in Spark, an escape character must stand
     before `%`, `_` or itself."""
     if len(escape) != 1:
@@ -55,18 +109,29 @@ def like_tokens(pattern: str, escape: str = "\\") -> tuple[str | int, ...]:
 @lru_cache(maxsize=_COMPILED_PATTERNS)
 def like_automaton(pattern: str, escape: str = "\\") -> Any:
     """A LIKE pattern as an RE2 automaton to be used with `fullmatch`."""
-    parts: list[str] = []
-    for token in like_tokens(pattern, escape):
-        if isinstance(token, str):
-            parts.append(re2.escape(token))
-        else:
-            parts.append(".*" if token == ANY_TEXT else ".")
-    return _compile("".join(parts), dot_matches_newline=True)
+    return wildcard_automaton(like_tokens(pattern, escape))
+
+
+@lru_cache(maxsize=_COMPILED_PATTERNS)
+def wildcard_automaton(tokens: Tokens) -> Any:
+    """Literals and gaps as an RE2 automaton to be used with `fullmatch`."""
+    return _compile(wildcard_expression(tokens), dot_matches_newline=True)
+
+
+def wildcard_expression(tokens: Tokens) -> str:
+    """Literals and gaps as a regular expression in which `.` is any character."""
+    import re2  # with its library it takes longer to import than all of the algebra, which many do without patterns
+
+    return "".join(
+        re2.escape(token) if isinstance(token, str) else ".*" if token == ANY_TEXT else "." for token in tokens
+    )
 
 
 @lru_cache(maxsize=_COMPILED_PATTERNS)
 def regular_expression(pattern: str) -> Any:
     """A regular expression compiled by RE2 (no backtracking); an error that says why where it can't be."""
+    import re2
+
     try:
         return _compile(pattern, dot_matches_newline=False)
     except re2.error as error:
@@ -75,6 +140,8 @@ def regular_expression(pattern: str) -> Any:
 
 
 def _compile(pattern: str, *, dot_matches_newline: bool) -> Any:
+    import re2
+
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _AUTOMATON_BYTES

@@ -8,40 +8,17 @@ precedence needs them. The text is also Spark SQL, apart from the functions and 
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable
-from datetime import datetime
-from typing import Any
+from datetime import timedelta
+from decimal import Decimal
+from functools import lru_cache
 
 from covey.filters.algebra import And, Constant, Filter, Is, Not, Or
-from covey.filters.predicates import (
-    ArrayContains,
-    Between,
-    Compare,
-    Contains,
-    EndsWith,
-    In,
-    IsNull,
-    Like,
-    RLike,
-    StartsWith,
-    SubstringOf,
-)
-from covey.filters.values import Scalar
+from covey.filters.predicates import ArrayContains, Between, Compare, ElementTest, In, IsNull, Predicate, TextTest
+from covey.filters.quoting import constant_to_sql, name_to_sql, string_to_sql
+from covey.filters.terms import ADDITIVE, Call, Fixed, enclosed, term_of
+from covey.filters.values import is_double
 
-KEYWORDS = frozenset(["AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "RLIKE", "REGEXP", "IS", "NULL", "TRUE", "FALSE"])
-"""Words that are never attribute names unless they are in backquotes."""
-
-QUERY_WORDS = frozenset(["SELECT", "FROM", "WITH", "TABLE"])
-"""Words that begin a query, which a filter isn't."""
-
-QUOTED = KEYWORDS | QUERY_WORDS | {"WHERE", "CASE"}
-"""Names that are printed in backquotes: at the start of a condition the others would look like a query."""
-
-_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
-_ESCAPED = re.compile(r"[\\'\x00-\x1f\x7f]")
-_ESCAPES = {"\\": "\\\\", "'": "''", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\x1a": "\\Z"}
+_KEPT_NAMES = 4_096
 _TRUTHS = {True: "TRUE", False: "FALSE", None: "NULL"}
 _TESTS = {True: "TRUE", False: "FALSE", None: "UNKNOWN"}
 
@@ -54,53 +31,12 @@ def to_sql(condition: Filter) -> str:
         item = stack.pop()
         if isinstance(item, str):
             pieces.append(item)
-        elif isinstance(item, Not) and type(item.part) not in _INFIX_NOT:
+        elif isinstance(item, Not) and not _takes_not(item.part):
             stack.extend(reversed(_enclosed(item.part, And, Or)))
             pieces.append("NOT ")
         else:
             stack.extend(reversed(_pieces(item)))
     return "".join(pieces)
-
-
-def name_to_sql(name: str) -> str:
-    """An attribute's dotted name, with backquotes around the parts that need them."""
-    if _PLAIN_NAME.fullmatch(name) and name.upper() not in QUOTED:
-        return name
-    parts = name.split(".")
-    if not all(parts):
-        return _backquoted(name)
-    return ".".join(
-        part if _PLAIN_NAME.fullmatch(part) and part.upper() not in QUOTED else _backquoted(part) for part in parts
-    )
-
-
-def constant_to_sql(value: Scalar | None) -> str:
-    """A constant as a SQL literal that reads back as the same constant."""
-    if value is None or isinstance(value, bool):
-        return _TRUTHS[value]
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return repr(value)
-        return "double('NaN')" if math.isnan(value) else f"double('{'-' if value < 0 else ''}Infinity')"
-    if isinstance(value, datetime):
-        return f"TIMESTAMP '{value.replace(tzinfo=None).isoformat(sep=' ')}Z'"
-    return string_to_sql(value)
-
-
-def string_to_sql(value: str) -> str:
-    """A string in single quotes, with Spark's escapes for what would not survive as it is."""
-    return f"'{_ESCAPED.sub(_escape, value)}'"
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match[0]
-    return _ESCAPES.get(character) or f"\\u{ord(character):04x}"
-
-
-def _backquoted(part: str) -> str:
-    return "`" + part.replace("`", "``") + "`"
 
 
 def _enclosed(condition: Filter, *kinds: type[Filter]) -> list[str | Filter]:
@@ -121,7 +57,14 @@ def _pieces(condition: Filter) -> list[str | Filter]:
             return _joined(parts, " OR ")
         case Is(part, truth):
             return ["(", part, f") IS {'NOT ' if negated else ''}{_TESTS[truth]}"]
-    return [_PREDICATES[type(inner)](inner, "NOT " if negated else "")]
+        case Predicate():
+            return [_predicate(inner, "NOT " if negated else "")]
+    raise TypeError(f"{type(inner).__name__} is not a filter")
+
+
+def _takes_not(condition: Filter) -> bool:
+    """Whether NOT stands inside, as in `a NOT IN (1)`."""
+    return isinstance(condition, (IsNull, In, Between, Is)) or (isinstance(condition, TextTest) and condition.infix)
 
 
 def _joined(parts: tuple[Filter, ...], operator: str, *enclosed: type[Filter]) -> list[str | Filter]:
@@ -133,52 +76,53 @@ def _joined(parts: tuple[Filter, ...], operator: str, *enclosed: type[Filter]) -
     return pieces
 
 
-def _function(name: str, field: str) -> Callable[[Any, str], str]:
-    def call(predicate: Any, _: str) -> str:
-        return f"{name}({name_to_sql(predicate.attribute)}, {constant_to_sql(getattr(predicate, field))})"
-
-    return call
-
-
-def _compare(predicate: Compare, _: str) -> str:
-    return f"{name_to_sql(predicate.attribute)} {predicate.operator} {constant_to_sql(predicate.value)}"
+@lru_cache(maxsize=_KEPT_NAMES)
+def _subject(name: str) -> str:
+    """The SQL of the term of a name; tables of subscriptions name few."""
+    return term_of(name).sql
 
 
-def _is_null(predicate: IsNull, negation: str) -> str:
-    return f"{name_to_sql(predicate.attribute)} IS {negation}NULL"
+def _predicate(test: Predicate, negation: str) -> str:
+    subject = _subject(test.attribute)
+    match test:
+        case Compare():
+            if test.value == 0 and subject.startswith("compare("):
+                return _compared(test, subject)
+            return f"{subject} {test.operator} {constant_to_sql(test.value)}"
+        case IsNull():
+            return f"{subject} IS {negation}NULL"
+        case In(_, values):
+            return f"{subject} {negation}IN ({', '.join(map(constant_to_sql, values))})"
+        case Between(_, low, high):
+            return f"{subject} {negation}BETWEEN {constant_to_sql(low)} AND {constant_to_sql(high)}"
+        case ArrayContains(_, value):
+            return f"array_contains({subject}, {constant_to_sql(value)})"
+        case ElementTest(_, condition, every, variable):
+            function = "forall" if every else "exists"
+            return f"{function}({subject}, {name_to_sql(variable)} -> {to_sql(condition)})"
+        case TextTest():
+            return _text_test(test, subject, negation)
+    raise TypeError(f"{type(test).__name__} has no SQL; say it in printing")
 
 
-def _in(predicate: In, negation: str) -> str:
-    values = ", ".join(map(constant_to_sql, predicate.values))
-    return f"{name_to_sql(predicate.attribute)} {negation}IN ({values})"
+def _compared(test: Compare, subject: str) -> str:
+    """The comparison of two terms, as it is written: `a < b` tests whether `compare(a, b)` is below 0."""
+    term = test.term
+    plain = f"{subject} {test.operator} {constant_to_sql(test.value)}"
+    if type(test.value) is not int or not isinstance(term, Call):
+        return plain
+    left, right = term.arguments
+    constant = right.constant if isinstance(right, Fixed) else None
+    only_in_terms = isinstance(constant, timedelta) or (isinstance(constant, Decimal) and not is_double(constant))
+    if (isinstance(right, Fixed) or test.operator == "<=>") and not only_in_terms:
+        return plain  # otherwise it would read as a test with a constant, or as one that looks at both sides
+    return f"{enclosed(left, ADDITIVE)} {test.operator} {enclosed(right, ADDITIVE)}"
 
 
-def _between(predicate: Between, negation: str) -> str:
-    ends = f"{constant_to_sql(predicate.low)} AND {constant_to_sql(predicate.high)}"
-    return f"{name_to_sql(predicate.attribute)} {negation}BETWEEN {ends}"
-
-
-def _like(predicate: Like, negation: str) -> str:
-    escape = "" if predicate.escape == "\\" else f" ESCAPE {string_to_sql(predicate.escape)}"
-    return f"{name_to_sql(predicate.attribute)} {negation}LIKE {string_to_sql(predicate.pattern)}{escape}"
-
-
-def _rlike(predicate: RLike, negation: str) -> str:
-    return f"{name_to_sql(predicate.attribute)} {negation}RLIKE {string_to_sql(predicate.pattern)}"
-
-
-_INFIX_NOT: frozenset[type[Filter]] = frozenset({IsNull, In, Between, Like, RLike, Is})
-
-_PREDICATES: dict[type[Filter], Callable[[Any, str], str]] = {
-    IsNull: _is_null,
-    Compare: _compare,
-    In: _in,
-    Between: _between,
-    Like: _like,
-    RLike: _rlike,
-    StartsWith: _function("startswith", "text"),
-    EndsWith: _function("endswith", "text"),
-    Contains: _function("contains", "text"),
-    SubstringOf: _function("substring_of", "text"),
-    ArrayContains: _function("array_contains", "value"),
-}
+def _text_test(test: TextTest, subject: str, negation: str) -> str:
+    texts = test.texts()
+    if not test.infix:
+        return f"{test.name}({', '.join([subject, *map(string_to_sql, texts.values())])})"
+    (_, first), *more = texts.items()
+    rest = "".join(f" {name.upper()} {string_to_sql(text)}" for name, text in more)
+    return f"{subject} {negation}{test.name.upper()} {string_to_sql(first)}{rest}"

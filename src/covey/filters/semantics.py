@@ -17,33 +17,20 @@ This interpreter is the definition; every matcher is tested against it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 from covey.errors import CoveyError
 from covey.filters.algebra import And, Constant, Filter, Is, Not, Or
-from covey.filters.patterns import like_automaton, regular_expression
-from covey.filters.predicates import (
-    ArrayContains,
-    Between,
-    Compare,
-    Contains,
-    EndsWith,
-    In,
-    IsNull,
-    Like,
-    Predicate,
-    RLike,
-    StartsWith,
-    SubstringOf,
-)
-from covey.filters.values import Scalar, Value, compare, normalise
+from covey.filters.predicates import ArrayContains, Between, Compare, ElementTest, In, IsNull, Predicate, TextTest
+from covey.filters.terms import Lookup as Lookup
+from covey.filters.terms import Present, is_path, is_presence, term_of
+from covey.filters.values import Element, Scalar, Value, compare, is_scalar, normalise
 
 Semantics: TypeAlias = Literal["sql", "simple", "strict", "default"]
 SEMANTICS: tuple[Semantics, ...] = get_args(Semantics)
 Defaults: TypeAlias = Mapping[str, Scalar]
 Truth: TypeAlias = bool | None
-Lookup: TypeAlias = Callable[[str], Value | None]
 
 
 def check_semantics(semantics: str) -> Semantics:
@@ -66,16 +53,43 @@ def matches(
             return defaults.get(name)
         return value
 
+    if isinstance(event, Supposed):
+        return truth(condition, _Supposing(event, lookup), three_valued=semantics == "sql") is True and (
+            semantics != "strict" or all(lookup(name) is not None for name in condition.attributes())
+        )
     if semantics == "strict" and any(lookup(name) is None for name in condition.attributes()):
         return False
     return truth(condition, lookup, three_valued=semantics == "sql") is True
 
 
+class Supposed(dict[str, Any]):
+    """An event that gives the values of terms itself, by their names: what relations suppose of terms, whether or not
+    an event can have them all at once. A term that it doesn't name is missing."""
+
+
+class _Supposing:
+    __slots__ = ("event", "lookup")
+
+    def __init__(self, event: Supposed, lookup: Lookup) -> None:
+        self.event = event
+        self.lookup = lookup
+
+    def __call__(self, name: str) -> Value | None:
+        return self.lookup(name)
+
+
 def attribute_value(event: Mapping[str, Any], name: str) -> Value | None:
-    """The value of an attribute by its dotted name; None where the event doesn't define it."""
+    """The value of an attribute by its dotted name, or of another term by its own; None where it is missing."""
     value = event.get(name)
     if value is not None and not isinstance(value, Mapping):
         return normalise(value)
+    if not is_path(name):
+        term = term_of(name)
+        if isinstance(term, Present):
+            return is_present(event, term.path)
+        if isinstance(event, Supposed):
+            return None
+        return term.value(lambda inner: attribute_value(event, inner))
     head, dot, rest = name.partition(".")
     while dot:
         inner = event.get(head)
@@ -86,6 +100,32 @@ def attribute_value(event: Mapping[str, Any], name: str) -> Value | None:
         more, dot, rest = rest.partition(".")
         head = f"{head}.{more}"
     return None
+
+
+class Decoded(dict[str, Any]):
+    """An event as a schema reads it, without its nulls, and the event that was given."""
+
+    __slots__ = ("given",)
+
+    def __init__(self, event: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+        super().__init__(event)
+        self.given = given
+
+
+def is_present(event: Mapping[str, Any], name: str) -> bool:
+    """Whether an event has an attribute by its dotted name, be it null."""
+    if isinstance(event, Decoded):
+        event = event.given
+    if name in event:
+        return True
+    head, dot, rest = name.partition(".")
+    while dot:
+        inner = event.get(head)
+        if isinstance(inner, Mapping) and is_present(inner, rest):
+            return True
+        more, dot, rest = rest.partition(".")
+        head = f"{head}.{more}"
+    return False
 
 
 def truth(condition: Filter, lookup: Lookup, *, three_valued: bool) -> Truth:
@@ -125,8 +165,17 @@ def _all(values: Any) -> Truth:
 
 
 def predicate_truth(predicate: Predicate, lookup: Lookup) -> Truth:
-    """SQL's truth of one predicate."""
-    value = lookup(predicate.attribute)
+    """SQL's truth of one predicate, given the attributes' values."""
+    name = predicate.attribute
+    if is_path(name):
+        return truth_for(predicate, lookup(name))
+    if isinstance(lookup, _Supposing) and not is_presence(name):
+        return truth_for(predicate, lookup.event.get(name))
+    return truth_for(predicate, term_of(name).value(lookup))
+
+
+def truth_for(predicate: Predicate, value: Value | None) -> Truth:
+    """SQL's truth of one predicate for a value of its term."""
     match predicate:
         case IsNull():
             return value is None
@@ -138,11 +187,15 @@ def predicate_truth(predicate: Predicate, lookup: Lookup) -> Truth:
             return _compare(value, operator, constant)
         case Between(_, low, high):
             return _all((_compare(value, ">=", low), _compare(value, "<=", high)))
-        case In(_, values):
-            return negation(_all(negation(_compare(value, "=", constant)) for constant in values))
+        case In():
+            return None if value is None or isinstance(value, tuple) else predicate.members().truth(value)
         case ArrayContains(_, constant):
             return _array_contains(value, constant)
-    return _text_truth(predicate, value) if isinstance(value, str) else None
+        case ElementTest():
+            return _elements(predicate, value)
+        case TextTest():
+            return predicate.holds(value) if isinstance(value, str) else None
+    raise TypeError(f"{type(predicate).__name__} has no truth; say it in truth_for")
 
 
 def _compare(value: Value | None, operator: str, constant: Scalar | None) -> Truth:
@@ -169,23 +222,29 @@ def _compare(value: Value | None, operator: str, constant: Scalar | None) -> Tru
 def _array_contains(value: Value | None, constant: Scalar | None) -> Truth:
     if not isinstance(value, tuple) or constant is None:
         return None
-    if any(element is not None and compare(element, constant) == 0 for element in value):
+    if any(is_scalar(element) and compare(element, constant) == 0 for element in value):
         return True
     return None if None in value else False
 
 
-def _text_truth(predicate: Predicate, value: str) -> Truth:
-    match predicate:
-        case Like(_, pattern, escape):
-            return like_automaton(pattern, escape).fullmatch(value) is not None
-        case RLike(_, pattern):
-            return regular_expression(pattern).search(value) is not None
-        case StartsWith(_, text):
-            return value.startswith(text)
-        case EndsWith(_, text):
-            return value.endswith(text)
-        case Contains(_, text):
-            return text in value
-        case SubstringOf(_, text):
-            return value in text
-    raise TypeError(f"{type(predicate).__name__} has no truth")
+def _elements(test: ElementTest, value: Value | None) -> Truth:
+    """Spark's `exists` and `forall`: those of three-valued OR and AND over the elements."""
+    if not isinstance(value, tuple):
+        return None
+    truths = (truth(test.condition, _within(element, test.variable), three_valued=True) for element in value)
+    return _all(truths) if test.every else negation(_all(map(negation, truths)))
+
+
+def _within(element: Element, variable: str) -> Lookup:
+    """The element by its variable, and a record's fields behind it. A record itself is there and compares with nothing,
+    as a list does."""
+
+    def lookup(name: str) -> Value | None:
+        if is_presence(name):
+            _, _, field = term_of(name).attributes()[0].partition(f"{variable}.")
+            return not field or (isinstance(element, Mapping) and is_present(element, field))
+        if isinstance(element, Mapping):
+            return () if name == variable else attribute_value(element, name[len(variable) + 1 :])
+        return element if name == variable else None
+
+    return lookup

@@ -1,24 +1,55 @@
 """Values that attributes and constants can have, and how they compare.
 
-Five kinds: number (int and float together), string, boolean, timestamp, list. Values of different kinds don't
+Five kinds: number (int, float and decimals together), string, boolean, timestamp, list. Values of different kinds don't
 compare. Numbers compare by value, exactly: Python's own comparison of int and float doesn't round. NaN follows
 Spark SQL: equal to itself and greater than every other number; -0.0 equals 0.0. Strings compare by code point,
 which is the order of their UTF-8 bytes. Timestamps are instants; a datetime without a zone is read as UTC.
+
+A list may hold records, as mappings, and lists: only tests of its elements look inside them (`ElementTest`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 Scalar: TypeAlias = bool | int | float | str | datetime
-Value: TypeAlias = Scalar | tuple["Scalar | None", ...]
+Element: TypeAlias = "Scalar | Mapping[str, Any] | tuple[Element, ...] | None"
+Value: TypeAlias = Scalar | tuple[Element, ...]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DEEPEST_LIST = 32
+"""Lists within lists that a value may have."""
 _MICROSECOND = timedelta(microseconds=1)
+
+
+class Exact(float):
+    """A decimal with a fraction: the nearest double, which it is to whatever takes doubles, and its own digits, which
+    it compares by."""
+
+    __slots__ = ("digits",)
+    digits: Decimal
+
+    def __new__(cls, digits: Decimal) -> Exact:
+        """The decimal of these digits."""
+        made = super().__new__(cls, digits)
+        made.digits = digits
+        return made
+
+    def __reduce__(self) -> tuple[type[Exact], tuple[Decimal]]:
+        return Exact, (self.digits,)
+
+    def __repr__(self) -> str:
+        return str(self.digits)
+
+
+def is_double(value: Decimal) -> bool:
+    """Whether these are the shortest digits of a double, so that the double stands for them."""
+    return Decimal(repr(float(value))) == value
 
 
 class Kind(Enum):
@@ -52,7 +83,7 @@ def normalise(value: Any) -> Value | None:
         case int():
             return int(value)
         case float():
-            return float(value)
+            return value if isinstance(value, Exact) else float(value)
         case datetime():
             if value.tzinfo is None:
                 return value.replace(tzinfo=UTC, fold=0)
@@ -60,9 +91,9 @@ def normalise(value: Any) -> Value | None:
         case date():
             return datetime(value.year, value.month, value.day, tzinfo=UTC)
         case Decimal():
-            return int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
+            return exact(value) if value.is_finite() else float(value)
         case list() | tuple():
-            return tuple(_normalise_element(element) for element in value)
+            return _normalise_list(value, 1)
     return _normalise_numpy(value)
 
 
@@ -76,11 +107,36 @@ def _normalise_numpy(value: Any) -> Value | None:
     raise TypeError(f"a {type(value).__name__} is not a value that filters compare")
 
 
-def _normalise_element(element: Any) -> Scalar | None:
-    value = normalise(element)
-    if isinstance(value, tuple):
-        raise TypeError("a list inside a list is not a value that filters compare")
-    return value
+def _normalise_list(values: Sequence[Any], depth: int) -> tuple[Element, ...]:
+    if depth > DEEPEST_LIST:
+        raise TypeError(f"lists are nested more than {DEEPEST_LIST} deep")
+    return tuple(
+        _normalise_list(value, depth + 1)
+        if isinstance(value, (list, tuple))
+        else value
+        if isinstance(value, Mapping)
+        else normalise(value)
+        for value in values
+    )
+
+
+def is_scalar(element: Element) -> TypeGuard[Scalar]:
+    """Whether an element of a list is a value that compares, neither missing nor a record nor a list."""
+    return element is not None and not isinstance(element, (tuple, Mapping))
+
+
+def exact(value: Decimal) -> int | float:
+    """A finite decimal as the algebra knows it."""
+    return int(value) if value == value.to_integral_value() else Exact(value)
+
+
+def _digits(value: Scalar) -> tuple[int, Any]:
+    """A number by its digits, for comparing it with a decimal: a double stands for the shortest ones that give it."""
+    if isinstance(value, Exact):
+        return (0, value.digits)
+    if isinstance(value, float) and math.isfinite(value) and not value.is_integer():
+        return (0, Decimal(repr(value)))
+    return order_key(value)
 
 
 def order_key(value: Scalar) -> tuple[int, Any]:
@@ -94,6 +150,9 @@ def compare(left: Scalar, right: Scalar) -> int | None:
     """-1, 0 or 1 as left is below, equal to or above right; None where the kinds differ."""
     if kind_of(left) is not kind_of(right):
         return None
+    if isinstance(left, Exact) or isinstance(right, Exact):
+        a, b = _digits(left), _digits(right)
+        return -1 if a < b else int(a > b)
     a, b = order_key(left), order_key(right)
     return -1 if a < b else int(a > b)
 

@@ -43,7 +43,7 @@ class EventSample:
         if not self.count or not filters:
             return counts
         distinct: dict[Filter, int] = {}
-        places = np.array([distinct.setdefault(one, len(distinct)) for one in filters])
+        places = np.array([distinct.setdefault(condition, len(distinct)) for condition in filters])
         index = Index(semantics=semantics)
         index.add_many((str(at), one) for at, one in enumerate(distinct))
         found = np.zeros(len(distinct))

@@ -91,10 +91,12 @@ def _taken(batch: Columns, name: str, rows: NDArray[np.int64]) -> pa.Array:
         return _plain(pieces[0], len(rows))
     if {piece.type for piece in pieces} <= _NUMBERS:
         return _numbers(pieces, len(rows))
-    values: list[Any] = [list(one) if isinstance(one, tuple) else one for one in column_values(pieces, len(rows))]
+    values: list[Any] = [
+        list(value) if isinstance(value, tuple) else value for value in column_values(pieces, len(rows))
+    ]
     try:
         return pa.array(values, _INSTANT if pieces[0].type == "timestamp" else None)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+    except (pa.ArrowTypeError, OverflowError, ValueError):  # of which ArrowInvalid is one
         kinds = " and ".join(sorted({piece.type for piece in pieces}))
         raise CoveyError(
             f"attribute {name!r} holds {kinds}, which a profile can't keep in one column; leave it out (attributes=)"

@@ -16,13 +16,13 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.diagrams import History
 from covey.errors import CoveyError
 from covey.events import Batch
 from covey.filters import Filter, Predicate, Semantics
 from covey.filters.algebra import And, Constant, Is, Not, Or, leaves
 from covey.filters.predicates import Between, Compare, In, IsNull
 from covey.filters.values import Scalar, microseconds
+from covey.history.asked import History, learned_attributes
 from covey.history.chances import EventSample
 from covey.history.dependence import dependence
 from covey.history.event_profile import EventProfile
@@ -39,7 +39,11 @@ _PLAUSIBLE = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """What past events and subscriptions were like."""
+    """What past events and subscriptions were like.
+
+    `events` is what was seen of events, None before any; `subscriptions` what was seen of filters. `Profile.of` makes
+    both from events and filters, `Profile.open` reads them from a file. `version` counts the profiles merged into it.
+    """
 
     events: EventProfile | None = None
     subscriptions: SubscriptionProfile = field(default_factory=SubscriptionProfile)
@@ -51,14 +55,19 @@ class Profile:
         cls, events: Batch | None = None, subscriptions: Iterable[Filter] = (), *,
         attributes: Iterable[str] | None = None, seed: int = 0,
     ) -> Profile:  # fmt: skip
-        """The profile of a batch of events and of some filters, in this process. Of the events, only attributes that
-        filters name are looked at, or those given."""
+        """The profile of a batch of events and of some filters, in this process.
+
+        `events` is an Arrow table or record batch, or a list of mappings; None profiles the filters alone.
+        `subscriptions` are filters, such as `covey.parse` gives.
+        `attributes` are those of the events that are looked at; without, those that the filters name.
+        `seed` is that of the sample of events that is kept.
+        """
         asked = SubscriptionProfile.of(subscriptions)
         names = sorted(asked.attributes if attributes is None else set(attributes))
         return cls(None if events is None else EventProfile.of(events, names, seed=seed), asked)
 
     def merged(self, other: Profile) -> Profile:
-        """Yesterday's profile plus today's."""
+        """Yesterday's profile plus today's, `other`."""
         if self.events is None or other.events is None:
             events = self.events or other.events
         else:
@@ -70,11 +79,18 @@ class Profile:
         return Statistics(self._known().sample)
 
     def history(self, semantics: Semantics = "sql") -> History:
-        """For `SharedDiagram.add_many(order="learned", history=…)`."""
+        """For `SharedDiagram.add_many(order="learned", history=…)`: which tests filters that mean what `semantics` says
+        have together."""
         return self.subscriptions.history(semantics)
 
+    def attribute_order(self) -> list[str]:
+        """For `Index(order="learned", profile=…)`: the attributes that subscriptions named, what they have in common
+        last, what occurs together side by side (`asked.py`)."""
+        known = self.history()
+        return learned_attributes(known.attributes, known)
+
     def chances(self, filters: Sequence[Filter], semantics: Semantics = "sql") -> NDArray[np.float64]:
-        """For each filter the fraction of events that match it."""
+        """For each of `filters` the fraction of events that match it under these `semantics`."""
         sample = EventSample(self._known().sample)
         found = sample.chances(filters, semantics)
         rare = np.flatnonzero(found * sample.count < _ENOUGH)

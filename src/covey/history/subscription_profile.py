@@ -17,11 +17,12 @@ from typing import Any
 
 from datasketches import frequent_items_error_type, frequent_strings_sketch
 
-from covey.diagrams import History, asked_by, attribute_of
 from covey.errors import CoveyError
 from covey.filters import Filter, Semantics
 from covey.filters.algebra import leaves
 from covey.filters.predicates import Predicate
+from covey.filters.two_valued import attribute_of
+from covey.history.asked import History, asked_by
 from covey.language import parse
 
 MOST_COMBINATIONS = 4_096

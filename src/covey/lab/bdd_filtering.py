@@ -17,8 +17,8 @@ from covey.diagrams import ORDERS, Domain, FlatDiagram, SharedDiagram, Snapshot,
 from covey.filters import Filter
 from covey.lab.experiments import Chart, Outcome, Panel, Paper, Row, Rows, experiment
 from covey.lab.measuring import without_collecting
+from covey.lab.points import Lab
 from covey.lab.readings import averaged, number, ratio, where
-from covey.lab.running import Lab
 from covey.lab.workloads.queries import CALIBRATED_AND, KINDS, messages, queries
 
 PAPER: Final = Paper(

@@ -21,13 +21,13 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.kernels.scanning import scan
+from covey.kernels.value_sets import COVERED, COVERS
 from covey.lab.experiments import Row
 from covey.lab.measuring import seconds, without_collecting
-from covey.lab.scan_kernels import scan
 from covey.lab.workloads.predicate_pools import POOLS, draw
 from covey.relations.conjunctions import Conjunction, conjunction_of
 from covey.relations.covering.roots import BOTH, Box, Results, RootStore
-from covey.relations.covering.set_kernels import COVERED, COVERS
 from covey.relations.covering.variables import VariableIndex
 
 BATCH: Final = 2_000
@@ -63,7 +63,7 @@ class RootTable:
 
     def insert(self, conjunctions: Sequence[Conjunction]) -> None:
         """Insert in one batch, in order."""
-        boxes = [self.box(one) for one in conjunctions]
+        boxes = [self.box(conjunction) for conjunction in conjunctions]
         first = len(self._boxes)
         self.store.make_room_for_forms(first + len(boxes))
         numbers = np.arange(first, first + len(boxes), dtype=np.int64)
@@ -115,7 +115,7 @@ def passes(point: Row) -> list[Row]:
 
 def normal(drawn: Any) -> list[Conjunction]:
     """A set's subscriptions as conjunctions, which all of them are."""
-    found = [conjunction_of(one) for one in drawn.subscriptions()]
+    found = [conjunction_of(subscription) for subscription in drawn.subscriptions()]
     return [one for one in found if one is not None]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from covey.errors import CoveyError
 
 if TYPE_CHECKING:
-    from covey.lab.running import Lab
+    from covey.lab.points import Lab
 
 Cell = str | int | float | bool | None
 Row = dict[str, Cell]
@@ -119,8 +119,12 @@ def registered() -> dict[str, Experiment]:
 
 def chosen(everything: Sequence[Experiment], names: Sequence[str]) -> list[Experiment]:
     """The experiments with these names, or those of the papers whose keys are given; all where there is no name."""
-    known = {one.name for one in everything} | {one.paper.key for one in everything}
+    known = {experiment.name for experiment in everything} | {experiment.paper.key for experiment in everything}
     for name in names:
         if name not in known:
             raise LabError(f"no experiment {name!r}; `covey lab list` shows them all")
-    return [one for one in everything if not names or one.name in names or one.paper.key in names]
+    return [
+        experiment
+        for experiment in everything
+        if not names or experiment.name in names or experiment.paper.key in names
+    ]

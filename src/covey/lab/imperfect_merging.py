@@ -12,8 +12,8 @@ from typing import Final
 from covey.lab.experiments import Chart, Outcome, Panel, Row, Rows, experiment
 from covey.lab.merged_tables import merged_tables
 from covey.lab.modified_bdds import IMT, LARGE, LEAST, NEAR, PAPER
+from covey.lab.points import Lab
 from covey.lab.readings import number, only, where
-from covey.lab.running import Lab
 from covey.lab.workloads.predicate_pools import IMT_SUBSCRIPTIONS
 
 LEFT: Final = 32_852

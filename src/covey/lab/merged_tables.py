@@ -60,7 +60,7 @@ def routing_table(point: Row) -> Row:
         alone = events.slice(0, ASKED_ALONE).to_pylist()
         index.match(alone[0])
         single = seconds(lambda: [index.match(event) for event in alone])
-        scan = seconds(lambda: [matches(one, event) for event in alone[:SCANNED] for one in entries])
+        scan = seconds(lambda: [matches(entry, event) for event in alone[:SCANNED] for entry in entries])
     return {
         "entries": len(entries),
         "removed": round(1 - len(entries) / count, 4),
@@ -146,9 +146,9 @@ def merged_by_order(point: Row) -> list[Row]:
 def _merged_first(roots: Sequence[Filter], name: str, seed: int) -> Row:
     order = attribute_order(name, seed)
     groups: dict[tuple[str, frozenset[Filter]], list[Filter]] = {}
-    for one in roots:
-        parts = sorted(_conjuncts(one), key=lambda part: order[part.attribute])
-        groups.setdefault((parts[0].attribute, frozenset(parts[1:])), []).append(one)
+    for root in roots:
+        parts = sorted(_conjuncts(root), key=lambda part: order[part.attribute])
+        groups.setdefault((parts[0].attribute, frozenset(parts[1:])), []).append(root)
     left = sum(
         len(merge_table(enumerate(group), max_pieces=MAX_PIECES)) if len(group) > 1 else 1 for group in groups.values()
     )
@@ -175,7 +175,7 @@ def uniform(pool: Pool) -> Uniform:
 
 def highest(pool: Pool) -> int:
     """The largest constant of a set."""
-    return max(int(one.value) for one in predicates(pool) if isinstance(one.value, int))
+    return max(int(predicate.value) for predicate in predicates(pool) if isinstance(predicate.value, int))
 
 
 def advertisement(pool: Pool, share: float) -> tuple[Filter, ...]:

@@ -14,8 +14,8 @@ from typing import Final
 from covey.lab.covering_passes import OVERS, WAYS, passes
 from covey.lab.experiments import Cell, Chart, Outcome, Panel, Paper, Row, Rows, experiment
 from covey.lab.merged_tables import LISTED, METHODS, ORDERS, drawn_set, merged_by_order, routing_table
+from covey.lab.points import Lab
 from covey.lab.readings import number, only, where
-from covey.lab.running import Lab
 from covey.lab.workloads.predicate_pools import SUBSCRIPTIONS
 from covey.relations.merging import MAX_PIECES
 
@@ -124,7 +124,7 @@ def _removed(rows: Rows, name: str) -> float:
 def _sizes(rows: Rows, rates: Mapping[str, float], drawn: Rows, orders: Rows) -> str:
     steps = []
     for name in SETS:
-        covered, perfect, imperfect = (number(only(rows, set=name, method=one), "entries") for one in METHODS[1:])
+        covered, perfect, imperfect = (number(only(rows, set=name, method=method), "entries") for method in METHODS[1:])
         steps.append(
             f"perfect merging then takes {1 - perfect / covered:.1%} and imperfect merging "
             f"{1 - imperfect / covered:.1%} off set {name}'s rest"
@@ -221,16 +221,16 @@ def figure_13(lab: Lab) -> Outcome:
 def _together(split: Rows) -> list[Row]:
     """Covered and not covered ones in one row, each with its weight."""
     groups: dict[tuple[Cell, ...], list[Mapping[str, Cell]]] = {}
-    for one in split:
-        groups.setdefault((one["set"], one["table"], one["over"]), []).append(one)
+    for part in split:
+        groups.setdefault((part["set"], part["table"], part["over"]), []).append(part)
     rows = []
     for group in groups.values():
-        asked = sum(number(one, "asked") for one in group)
+        asked = sum(number(part, "asked") for part in group)
         row: Row = {name: group[0][name] for name in ("set", "table", "roots", "over")}
-        covered = sum(number(one, "asked") for one in where(group, **{"the new one is": "covered"}))
+        covered = sum(number(part, "asked") for part in where(group, **{"the new one is": "covered"}))
         row |= {"asked": asked, "covered": round(covered / asked, 3)}
         for way in WAYS:
-            spent = sum(number(one, f"{way}, µs") * number(one, "asked") for one in group)
+            spent = sum(number(part, f"{way}, µs") * number(part, "asked") for part in group)
             row[f"{way}, µs"] = round(spent / asked, 2)
         rows.append(row | {name: group[0][name] for name in ("insert, µs", "insert without cache, µs")})
     return rows

@@ -12,8 +12,8 @@ from typing import Final
 
 from covey.lab.experiments import Cell, Chart, Outcome, Panel, Paper, Row, Rows, experiment
 from covey.lab.negative_space_points import grow, grow_plain
+from covey.lab.points import Lab
 from covey.lab.readings import averaged, number, ratio, where
-from covey.lab.running import Lab
 from covey.lab.workloads.rectangles import EXPONENT, SUBSCRIPTIONS
 from covey.relations.subsumption.negative_space import DEFAULT_K
 

@@ -19,8 +19,8 @@ from covey.lab.negative_space import (
     picked,
 )
 from covey.lab.negative_space_points import PROBES, leave
+from covey.lab.points import Lab
 from covey.lab.readings import number, only, ratio, where
-from covey.lab.running import Lab
 from covey.lab.workloads.rectangles import SUBSCRIPTIONS
 
 KS: Final = (10, 50, 100)

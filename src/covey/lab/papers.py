@@ -22,6 +22,7 @@ def experiments(*names: str) -> list[Experiment]:
     """The experiments of these names or papers, or all, in the order of the modules above."""
     modules = [importlib.import_module(f"covey.lab.{module}").__name__ for module in MODULES]
     everything = sorted(
-        (one for one in registered().values() if one.module in modules), key=lambda one: modules.index(one.module)
+        (experiment for experiment in registered().values() if experiment.module in modules),
+        key=lambda experiment: modules.index(experiment.module),
     )
     return chosen(everything, names)

@@ -13,9 +13,9 @@ from typing import Final
 
 from covey.lab.curves import at, bend, crossing, curve
 from covey.lab.experiments import Chart, Outcome, Panel, Paper, Row, Rows, experiment
+from covey.lab.points import Lab
 from covey.lab.pruned_tables import BROKERS, SAMPLED, pruned_tables
 from covey.lab.readings import number, only
-from covey.lab.running import Lab
 from covey.lab.workloads.auctions import EVENTS, SUBSCRIPTIONS
 from covey.relations.pruning import DIMENSIONS, Dimension
 
@@ -60,10 +60,10 @@ def single_classes(lab: Lab) -> list[Row]:
                 "dimension": "network",
                 "subscriptions": lab.size(OF_ONE_CLASS, LEAST),
                 "events": lab.size(EVENTS // 10, LEAST),
-                "class": one,
+                "class": kind,
                 "steps": "coarse",
             }
-            for one in (1, 2, 3)
+            for kind in (1, 2, 3)
         ],
         pruned_tables,
     )
@@ -86,17 +86,19 @@ def chart(column: str, label: str, *, log: bool = False) -> Chart:
 def figure_1a(lab: Lab) -> Outcome:
     """Time to match an event in a batch, on one thread."""
     rows = tables(lab)
-    times = {one: curve(rows, "prunings", "µs an event", dimension=one) for one in DIMENSIONS}
+    times = {dimension: curve(rows, "prunings", "µs an event", dimension=dimension) for dimension in DIMENSIONS}
     found = crossing(times["throughput"], times["network"])
     early = 1 - at(times["throughput"], 0.35) / at(times["network"], 0.35)
     whole = times["network"][0][1]
-    best = {one: min(points, key=lambda point: point[1]) for one, points in times.items()}
+    best = {dimension: min(points, key=lambda point: point[1]) for dimension, points in times.items()}
     slowest = all(
-        at(times["memory"], share) >= max(at(times[one], share) for one in DIMENSIONS[::2]) for share in (0.5, 0.75)
+        at(times["memory"], share) >= max(at(times[dimension], share) for dimension in DIMENSIONS[::2])
+        for share in (0.5, 0.75)
     )
     matches = {
-        one: number(only(rows, dimension=one, prunings=0.5), "matching share") * lab.size(SUBSCRIPTIONS, LEAST)
-        for one in DIMENSIONS
+        dimension: number(only(rows, dimension=dimension, prunings=0.5), "matching share")
+        * lab.size(SUBSCRIPTIONS, LEAST)
+        for dimension in DIMENSIONS
     }
     crossed = "never" if found is None else f"from {found:.0%} on"
     sentence = (
@@ -118,30 +120,30 @@ def figure_1a(lab: Lab) -> Outcome:
     title="Expected network load in one broker",
     claim="Matches rise only slightly up to 75% of the prunings by network load and 50% by throughput; by memory the "
     "bend is at about 5%.",
-    paper_numbers=[{"dimension": one, "bend": share} for one, share in BENDS.items()],
+    paper_numbers=[{"dimension": dimension, "bend": share} for dimension, share in BENDS.items()],
     chart=chart("matching share", "matching pairs, of all", log=True),
 )
 def figure_1b(lab: Lab) -> Outcome:
     """The share of (event, subscription) pairs that match."""
     rows = tables(lab)
     classes = single_classes(lab)
-    loads = {one: curve(rows, "prunings", "matching share", dimension=one) for one in DIMENSIONS}
-    found = {one: bend(points) for one, points in loads.items()}
-    growth = {one: at(points, BENDS[one]) / points[0][1] for one, points in loads.items()}
+    loads = {dimension: curve(rows, "prunings", "matching share", dimension=dimension) for dimension in DIMENSIONS}
+    found = {dimension: bend(points) for dimension, points in loads.items()}
+    growth = {dimension: at(points, BENDS[dimension]) / points[0][1] for dimension, points in loads.items()}
     ordered = all(
         at(loads["network"], share) <= at(loads["throughput"], share) <= at(loads["memory"], share)
         for share, _ in loads["network"][1:-1]
     )
-    alone = [bend(curve(classes, "prunings", "matching share", **{"class": one})) for one in (1, 2, 3)]
+    alone = [bend(curve(classes, "prunings", "matching share", **{"class": kind})) for kind in (1, 2, 3)]
     sentence = (
         f"The paper's curves bend at 75% (network), 50% (throughput) and 5% (memory); here at {_shares(found)}. At the "
         f"paper's bends matches are {growth['network']:.1f}, {growth['throughput']:.1f} and {growth['memory']:.1f} "
         f"times those without prunings. Network-based pruning adds least and memory-based most "
         f"{'at every share' if ordered else 'at some shares only'}. With one class of subscriptions alone "
         "network-based pruning bends at "
-        f"{', '.join('none' if one is None else f'{one:.0%}' for one in alone)}."
+        f"{', '.join('none' if share is None else f'{share:.0%}' for share in alone)}."
     )
-    holds = ordered and all(_near(found[one], share) for one, share in BENDS.items())
+    holds = ordered and all(_near(found[dimension], share) for dimension, share in BENDS.items())
     panel = Panel(
         "Each class of subscriptions alone, network-based",
         classes,
@@ -151,7 +153,9 @@ def figure_1b(lab: Lab) -> Outcome:
 
 
 def _shares(found: Mapping[Dimension, float | None]) -> str:
-    return ", ".join(f"{'nowhere' if share is None else f'{share:.0%}'} ({one})" for one, share in found.items())
+    return ", ".join(
+        f"{'nowhere' if share is None else f'{share:.0%}'} ({dimension})" for dimension, share in found.items()
+    )
 
 
 def _near(found: float | None, share: float) -> bool:
@@ -175,9 +179,9 @@ def figure_1c(lab: Lab) -> Outcome:
 
 def memory_verdict(rows: Rows, scale: float) -> tuple[bool | None, str]:
     """Whether memory-based pruning saves most early, by how much, and what is saved at 75%."""
-    saved = {one: curve(rows, "prunings", "fewer associations", dimension=one) for one in DIMENSIONS}
+    saved = {dimension: curve(rows, "prunings", "fewer associations", dimension=dimension) for dimension in DIMENSIONS}
     ahead = {
-        share: value - max(at(saved[one], share) for one in DIMENSIONS[::2])
+        share: value - max(at(saved[dimension], share) for dimension in DIMENSIONS[::2])
         for share, value in saved["memory"]
         if share
     }

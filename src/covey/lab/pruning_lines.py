@@ -11,11 +11,11 @@ from typing import Final
 
 from covey.lab.curves import at, bend, curve
 from covey.lab.experiments import Chart, Outcome, Panel, Row, experiment
+from covey.lab.points import Lab
 from covey.lab.pruned_lines import SHARES, pruned_lines
 from covey.lab.pruned_tables import pruned_tables
 from covey.lab.pruning import BENDS, LARGE, NEAR, PAPER, PARAMETERS, memory_verdict, tables
 from covey.lab.readings import number, only, where
-from covey.lab.running import Lab
 from covey.lab.workloads.auctions import EVENTS
 from covey.relations.pruning import DIMENSIONS, Dimension
 
@@ -104,16 +104,16 @@ def _brokers_panel(rows: list[Row], column: str) -> Panel:
 def figure_1d(lab: Lab) -> Outcome:
     """Matching time at all brokers that an event comes to."""
     rows, real = full_size(lab), lines(lab)
-    times = {one: curve(rows, "prunings", "µs on the line", dimension=one) for one in DIMENSIONS}
+    times = {dimension: curve(rows, "prunings", "µs on the line", dimension=dimension) for dimension in DIMENSIONS}
     whole = times["network"][0][1]
-    best = {one: min(points[1:], key=lambda point: point[1]) for one, points in times.items()}
+    best = {dimension: min(points[1:], key=lambda point: point[1]) for dimension, points in times.items()}
     spent = {
-        one: 1
-        - min(number(row, "µs an event") for row in real if row["dimension"] == one and row["prunings"])
+        dimension: 1
+        - min(number(row, "µs an event") for row in real if row["dimension"] == dimension and row["prunings"])
         / number(real[0], "µs an event")
-        for one in DIMENSIONS
+        for dimension in DIMENSIONS
     }
-    saved = {one: 1 - time / whole for one, (_, time) in best.items()}
+    saved = {dimension: 1 - time / whole for dimension, (_, time) in best.items()}
     sentence = (
         f"The paper's network-based pruning makes filtering {FASTER:.0%} shorter; here at best {saved['network']:+.0%} "
         f"(at {best['network'][0]:.0%} of the prunings), throughput-based {saved['throughput']:+.0%} (at "
@@ -132,23 +132,24 @@ def figure_1d(lab: Lab) -> Outcome:
     claim="Events over links grow by 10% at half of the network-based prunings and by 37% at 75%, where the curve "
     "bends; by 26% at half of the throughput-based ones, the bend of those; memory-based pruning bends at 5%.",
     paper_numbers=[
-        {"dimension": one, "prunings": share, "load increase": load} for (one, share), load in LOADS.items()
+        {"dimension": dimension, "prunings": share, "load increase": load} for (dimension, share), load in LOADS.items()
     ],
     chart=Chart("prunings", ("load increase",), split=("dimension",), y_label="more events over links"),
 )
 def figure_1e(lab: Lab) -> Outcome:
     """Events over links, against the line without prunings."""
     rows, real, fewer = full_size(lab), lines(lab), _other_sizes(lab)
-    loads = {one: curve(rows, "prunings", "load increase", dimension=one) for one in DIMENSIONS}
-    sparse = {one: curve(real, "prunings", "load increase", dimension=one) for one in DIMENSIONS}
-    found = {one: bend(points) for one, points in loads.items()}
+    loads = {dimension: curve(rows, "prunings", "load increase", dimension=dimension) for dimension in DIMENSIONS}
+    sparse = {dimension: curve(real, "prunings", "load increase", dimension=dimension) for dimension in DIMENSIONS}
+    found = {dimension: bend(points) for dimension, points in loads.items()}
     apart = max(abs(_over(number(row, "links an event"), number(row, "links by the table alone"))) for row in real)
     at_bend = {
         f"{size:,}": at(curve(fewer, "prunings", "load increase", subscriptions=size), 0.75)
         for size in dict.fromkeys(row["subscriptions"] for row in fewer)
     }
     said = ", ".join(
-        f"{at(loads[one], share):+.0%} ({at(sparse[one], share):+.0%}) for {one} at {share:.0%}" for one, share in LOADS
+        f"{at(loads[dimension], share):+.0%} ({at(sparse[dimension], share):+.0%}) for {dimension} at {share:.0%}"
+        for dimension, share in LOADS
     )
     most = number(rows[0], "links an event")
     sentence = (
@@ -156,14 +157,14 @@ def figure_1e(lab: Lab) -> Outcome:
         f"brackets the real brokers with {real[0]['subscriptions']:,} subscriptions. How many there are decides how "
         f"much the load can grow: unpruned, an event crosses {most:.2f} links of at most 4 with all subscriptions, "
         f"{number(real[0], 'links an event'):.2f} with those few; with {', '.join(at_bend)} of them "
-        f"network-based pruning adds {', '.join(f'{one:.0%}' for one in at_bend.values())} at 75%. The curves bend at "
-        f"{', '.join(f'{share:.0%} ({one})' for one, share in found.items() if share is not None)}. Brokers and tables "
-        f"differ by at most {apart:.1%}."
+        f"network-based pruning adds {', '.join(f'{load:.0%}' for load in at_bend.values())} at 75%. The curves bend "
+        f"at {', '.join(f'{share:.0%} ({dimension})' for dimension, share in found.items() if share is not None)}. "
+        f"Brokers and tables differ by at most {apart:.1%}."
     )
     least = all(
         at(loads["network"], share) <= at(loads["throughput"], share) <= at(loads["memory"], share) for share in SHARES
     )
-    holds = least and all(abs(at(loads[one], share) - load) <= NEAR for (one, share), load in LOADS.items())
+    holds = least and all(abs(at(loads[dimension], share) - load) <= NEAR for (dimension, share), load in LOADS.items())
     sizes = Panel(
         "Other numbers of subscriptions, network-based, read off the tables",
         fewer,
@@ -186,11 +187,13 @@ def figure_1f(lab: Lab) -> Outcome:
     """The decrease in predicates of neighbours' entries, at real brokers beside the tables."""
     rows, real = tables(lab), lines(lab)
     verdict, sentence = memory_verdict(rows, lab.scale)
-    central = {one: curve(rows, "prunings", "fewer associations", dimension=one) for one in DIMENSIONS}
+    central = {
+        dimension: curve(rows, "prunings", "fewer associations", dimension=dimension) for dimension in DIMENSIONS
+    }
     apart = max(
-        abs(number(row, "fewer associations") - at(central[one], number(row, "prunings")))
-        for one in DIMENSIONS
-        for row in where(real, dimension=one)
+        abs(number(row, "fewer associations") - at(central[dimension], number(row, "prunings")))
+        for dimension in DIMENSIONS
+        for row in where(real, dimension=dimension)
     )
     at_bend = number(only(real, dimension="network", prunings=BENDS["network"]), "fewer associations")
     sentence = (

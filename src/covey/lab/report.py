@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from covey.lab.charts import figure, shown
 from covey.lab.experiments import Cell, Experiment, Panel, Rows
-from covey.lab.running import plain
+from covey.lab.points import plain
 from covey.lab.runs import Finished
 
 PAGE: Final = "index.html"
@@ -57,10 +57,15 @@ def results(
 ) -> dict[str, Any]:
     """All that the page shows, as plain values."""
     listed = []
-    for one in experiments:
-        done = finished.get(one.name)
-        entry: dict[str, Any] = {"name": one.name, "place": one.place, "title": one.title, "claim": one.claim}
-        entry |= {"paper_numbers": list(map(dict, one.paper_numbers))}
+    for experiment in experiments:
+        done = finished.get(experiment.name)
+        entry: dict[str, Any] = {
+            "name": experiment.name,
+            "place": experiment.place,
+            "title": experiment.title,
+            "claim": experiment.claim,
+        }
+        entry |= {"paper_numbers": list(map(dict, experiment.paper_numbers))}
         if done is not None and done.outcome is not None:
             outcome = done.outcome
             entry |= {"holds": outcome.holds, "sentence": outcome.sentence, "seconds": done.seconds}
@@ -102,12 +107,13 @@ def page(
 
 def _contents(experiments: Sequence[Experiment], finished: Mapping[str, Finished]) -> str:
     rows = []
-    for one in experiments:
-        done = finished.get(one.name)
+    for experiment in experiments:
+        done = finished.get(experiment.name)
         found = done.outcome.sentence if done is not None and done.outcome is not None else ""
+        where = f"{escape(experiment.paper.authors)}, {escape(experiment.place)}"
         rows.append(
-            f'<tr><td><a href="#{one.name}">{escape(one.paper.authors)}, {escape(one.place)}</a></td>'
-            f"<td>{_badge(done)}</td><td>{escape(one.claim)}</td><td>{escape(found or _problem(done))}</td></tr>"
+            f'<tr><td><a href="#{experiment.name}">{where}</a></td>'
+            f"<td>{_badge(done)}</td><td>{escape(experiment.claim)}</td><td>{escape(found or _problem(done))}</td></tr>"
         )
     head = "<tr><th>where</th><th></th><th>the paper finds</th><th>here</th></tr>"
     return (
@@ -117,9 +123,12 @@ def _contents(experiments: Sequence[Experiment], finished: Mapping[str, Finished
 
 def _papers(experiments: Sequence[Experiment], finished: Mapping[str, Finished], scale: float) -> str:
     parts = []
-    for paper, group in groupby(experiments, key=lambda one: one.paper):
+    for paper, group in groupby(experiments, key=lambda experiment: experiment.paper):
         title = f"{escape(paper.authors)}: {escape(paper.title)} ({paper.year})"
-        parts.append(f"<h2>{title}</h2>" + "".join(_article(one, finished.get(one.name), scale) for one in group))
+        parts.append(
+            f"<h2>{title}</h2>"
+            + "".join(_article(experiment, finished.get(experiment.name), scale) for experiment in group)
+        )
     return "".join(parts)
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from covey.lab.experiments import Chart, Experiment, LabError, Outcome, Panel, Row, Rows
-from covey.lab.running import Lab, write_json
+from covey.lab.points import Lab, write_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,27 +63,27 @@ def run(
 ) -> list[Finished]:
     """Run experiments in turn; `say` hears what each is doing, `problem_of` puts what goes wrong into a line."""
     finished = []
-    for one in experiments:
+    for experiment in experiments:
         lab = Lab(
             spark,
             settings.work,
-            name=one.name,
+            name=experiment.name,
             scale=settings.scale,
             seed=settings.seed,
             slots=settings.slots,
             since=settings.since,
-            say=lambda text, one=one: say(one, text),  # type: ignore[misc]
+            say=lambda text, experiment=experiment: say(experiment, text),  # type: ignore[misc]
         )
         start = time.perf_counter()
         try:
-            outcome = one.run(lab)
+            outcome = experiment.run(lab)
         except Exception as error:
-            trace = settings.trace(one)
+            trace = settings.trace(experiment)
             trace.parent.mkdir(parents=True, exist_ok=True)
             trace.write_text(traceback.format_exc())
-            finished.append(Finished(one, None, time.perf_counter() - start, problem_of(error)))
+            finished.append(Finished(experiment, None, time.perf_counter() - start, problem_of(error)))
             continue
-        done = Finished(one, outcome, round(lab.seconds or time.perf_counter() - start, 2))
+        done = Finished(experiment, outcome, round(lab.seconds or time.perf_counter() - start, 2))
         keep(done, settings)
         finished.append(done)
     return finished
@@ -100,8 +100,8 @@ def keep(done: Finished, settings: Settings) -> None:
         "holds": outcome.holds,
         "sentence": outcome.sentence,
         "panels": [
-            {"title": one.title, "rows": list(map(dict, one.rows)), "chart": one.chart and asdict(one.chart)}
-            for one in outcome.panels
+            {"title": panel.title, "rows": list(map(dict, panel.rows)), "chart": panel.chart and asdict(panel.chart)}
+            for panel in outcome.panels
         ],
         "seconds": done.seconds,
     }
@@ -116,7 +116,7 @@ def kept(experiment: Experiment, settings: Settings) -> Finished | None:
         return None
     try:
         content: dict[str, Any] = json.loads(path.read_text())
-        panels = tuple(Panel(one["title"], one["rows"], _chart(one["chart"])) for one in content["panels"])
+        panels = tuple(Panel(panel["title"], panel["rows"], _chart(panel["chart"])) for panel in content["panels"])
         outcome = Outcome(content["rows"], content["parameters"], content["holds"], content["sentence"], panels)
         return Finished(experiment, outcome, content["seconds"])
     except (ValueError, KeyError, TypeError) as error:
@@ -127,7 +127,7 @@ def kept(experiment: Experiment, settings: Settings) -> Finished | None:
 
 def all_kept(experiments: Sequence[Experiment], settings: Settings) -> dict[str, Finished]:
     """All outcomes of earlier runs at this scale and seed, by name."""
-    found = ((one.name, kept(one, settings)) for one in experiments)
+    found = ((experiment.name, kept(experiment, settings)) for experiment in experiments)
     return {name: done for name, done in found if done is not None}
 
 

@@ -4,8 +4,8 @@ Three parallel lists instead of token objects: a filter of a dozen tokens is lex
 it inside the regular expression. Constants are converted here, so that the parser sees Python values.
 
 Kinds: `name` (an attribute or a function; the value is the dotted name, its backquotes removed), `constant`,
-`comparison`, `sign`, `arithmetic`, `(`, `)`, `,`, the keywords under their own upper-case names, `end`, and `wrong`
-for what no filter holds. `wrong` is a token and not an error, so that the parser can report the first mistake.
+`comparison`, `sign`, `arithmetic`, `(`, `)`, `,`, `[`, `]`, the keywords under their own upper-case names, `end`, and
+`wrong` for what no filter holds. `wrong` is a token and not an error, so that the parser can report the first mistake.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import re
 from typing import Any, Final, NamedTuple
 
 from covey.errors import FilterSyntaxError
-from covey.filters.printing import KEYWORDS
-from covey.filters.values import Scalar
+from covey.filters.quoting import KEYWORDS
+from covey.filters.terms import MARK, Raw
 from covey.language.bounds import over_limit
 from covey.language.literals import number, unescaped
 from covey.limits import Limits
@@ -28,18 +28,18 @@ _STRING: Final = r"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'|" + r'"[^"\\]*+(?:(?:\\.|"
 _TOKEN: Final = re.compile(
     rf"""\s*(?:
       (?P<name>(?!{_RAW}|[0-9]){_PART}(?:\.{_PART})*)
-    | (?P<wrong>=>|=<|===|!==|&&|\|\|)
+    | (?P<wrong>=>|=<|===|!==|&&)
     | (?P<comparison><=>|<=|<>|>=|==|!=|!<|!>|<|>|=)
     | (?P<integer>[0-9]++)(?![\w.])
     | (?P<string>{_STRING})
-    | (?P<mark>[(),])
+    | (?P<mark>[(),\[\]])
     | (?P<end>\Z)
     | (?P<number>{_NUMBER})
     | (?P<comment>--[^\n]*|/\*.*?\*/)
     | (?P<sign>[+-])
     | (?P<raw>{_RAW}(?:'[^']*'|"[^"]*"))
     | (?P<odd>{_PART}(?:\.{_PART})*)
-    | (?P<arithmetic>[*%&|^~]|/(?!\*))
+    | (?P<arithmetic>\|\||[*%&|^~]|/(?!\*))
     | (?P<not>!)
     | (?P<other>/\*|.)
     )""",
@@ -54,7 +54,7 @@ class Tokens(NamedTuple):
     """Tokens as parallel lists; the last one is of kind `end`."""
 
     kinds: list[str]
-    values: list[Scalar]
+    values: list[Raw]
     positions: list[int]
 
 
@@ -65,7 +65,7 @@ def tokenize(text: str, limits: Limits) -> Tokens:
     if not text.isascii():
         _check_unicode(text)
     kinds: list[str] = []
-    values: list[Scalar] = []
+    values: list[Raw] = []
     positions: list[int] = []
     for match in _TOKEN.finditer(text):
         kind: str = match.lastgroup  # type: ignore[assignment]
@@ -76,6 +76,8 @@ def tokenize(text: str, limits: Limits) -> Tokens:
                 kind = value.upper()
             elif "`" in value:
                 value = _unquoted(value)
+                if value.startswith(MARK):
+                    raise FilterSyntaxError("a name that begins with = is that of a term; rename it", text, position)
         elif kind == "mark":
             kind = value
         elif kind == "comparison":
@@ -113,7 +115,7 @@ def tokenize(text: str, limits: Limits) -> Tokens:
 _RARE: Final = frozenset({"comment", "number", "raw", "odd", "not", "other"})
 
 
-def _rare(text: str, position: int, kind: str, value: str) -> tuple[str, Scalar]:
+def _rare(text: str, position: int, kind: str, value: str) -> tuple[str, Raw]:
     match kind:
         case "number":
             if len(value) > _MAX_DIGITS:

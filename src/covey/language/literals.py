@@ -9,12 +9,12 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import datetime
 from decimal import Decimal
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from covey.errors import FilterSyntaxError
+from covey.filters.times import date, timestamp
 from covey.filters.values import Scalar
 
 _ESCAPE: Final = re.compile(
@@ -24,13 +24,6 @@ _ESCAPE: Final = re.compile(
 _CHARACTERS: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _NUMERAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NOT_FINITE: Final = {sign + word: float(sign + word) for sign in ("", "+", "-") for word in ("inf", "infinity", "nan")}
-_DATE: Final = r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
-_TIMESTAMP: Final = re.compile(
-    _DATE + r"(?:[ T]\s*([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?\s*([A-Za-z+-].{0,40})?)?)?)?"
-)
-_DATE_ONLY: Final = re.compile(_DATE + r")?)?")
-_OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?")
-_UTC: Final = frozenset({"Z", "UTC", "GMT", "UT"})
 
 
 def unescaped(text: str, position: int, quoted: str) -> str:
@@ -62,15 +55,19 @@ def _code_point(text: str, position: int, code: int) -> str:
     return chr(code)
 
 
-def number(text: str, position: int, literal: str) -> int | float:
-    """A number that is more than digits: a point, an exponent or one of Spark's suffixes."""
+def number(text: str, position: int, literal: str) -> int | float | Decimal:
+    """A number that is more than digits: a point, an exponent or one of Spark's suffixes. With a point and neither of
+    the others it is a decimal, as in Spark, and keeps its digits."""
     upper = literal.upper()
-    if upper.endswith("BD"):
-        exact = Decimal(upper[:-2])
-        if abs(exact.adjusted()) > 400:
-            raise _too_large(text, position, literal)
-        return int(exact) if exact == exact.to_integral_value() else float(exact)
     suffix = upper[-1]
+    exact = upper[:-2] if upper.endswith("BD") else upper if suffix in "0123456789." and "E" not in upper else None
+    if exact is not None:
+        digits = Decimal(exact + "0" if suffix == "." else exact)
+        if abs(digits.adjusted()) > 400 and digits:
+            raise _too_large(text, position, literal)
+        if suffix != "D" and math.isinf(float(digits)):
+            raise _too_large(text, position, literal)
+        return digits
     if suffix in "LSY":
         if not upper[:-1].isdigit():
             raise FilterSyntaxError(f"{literal} has the suffix of an integer, but is not one", text, position)
@@ -98,67 +95,22 @@ def single(value: float) -> float:
         return math.copysign(math.inf, value)
 
 
-def timestamp(literal: str) -> datetime:
-    """A timestamp's text; a ValueError that says what is wrong with it. Without a zone it is UTC."""
-    match = _TIMESTAMP.fullmatch(literal.strip())
-    if match is None:
-        raise ValueError(f"{literal!r} is not a timestamp; write it as '2024-01-31 12:00:00', with a zone if not UTC")
-    year, month, day, hour, minute, second, fraction, zone = match.groups()
-    try:
-        local = datetime(
-            int(year),
-            int(month or 1),
-            int(day or 1),
-            int(hour or 0),
-            int(minute or 0),
-            int(second or 0),
-            int((fraction or "0").ljust(6, "0")[:6]),
-            _zone(zone.strip()) if zone else UTC,
-        )
-        return local.astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"{literal!r} is not a timestamp: {error}") from None
-
-
-def date(literal: str) -> datetime:
-    """A date's text as the timestamp of its midnight in UTC."""
-    if _DATE_ONLY.fullmatch(literal.strip()) is None:
-        raise ValueError(f"{literal!r} is not a date; write it as '2024-01-31', or use TIMESTAMP")
-    return timestamp(literal)
-
-
-def _zone(name: str) -> tzinfo:
-    if name in _UTC:
-        return UTC
-    match = _OFFSET.fullmatch(name)
-    if match is not None:
-        sign, hours, minutes, seconds = match.groups()
-        offset = timedelta(hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0))
-        if offset > timedelta(hours=18):
-            raise ValueError("a zone is at most 18 hours from UTC")
-        return timezone(-offset if sign == "-" else offset)
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise ValueError(f"the zone {name!r} is not known; write an offset such as +01:00") from None
-
-
-def _double(value: Scalar) -> float:
+def _double(value: Scalar | Decimal) -> float:
     if isinstance(value, str):
         word = value.strip().lower()
         if word in _NOT_FINITE:
             return _NOT_FINITE[word]
         if len(word) <= 400 and _NUMERAL.fullmatch(word):
             return float(word)
-    elif isinstance(value, (bool, int, float)):
+    elif isinstance(value, (bool, int, float, Decimal)):
         return float(value)
     raise ValueError(f"{value!r} is not a number; strings such as '1.5', 'NaN' and '-Infinity' are")
 
 
-def _integer(value: Scalar) -> int:
+def _integer(value: Scalar | Decimal) -> int:
     if isinstance(value, (bool, int)):
         return int(value)
-    if isinstance(value, float) and math.isfinite(value):
+    if isinstance(value, (float, Decimal)) and math.isfinite(value):
         return int(value)
     if isinstance(value, str) and len(value) <= 400 and re.fullmatch(r"\s*[+-]?[0-9]+\s*", value, re.ASCII):
         return int(value)

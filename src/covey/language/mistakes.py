@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from covey.errors import FilterSyntaxError
-from covey.filters.printing import QUERY_WORDS
+from covey.filters.quoting import QUERY_WORDS
 from covey.language.lexer import Tokens
 
 _WRONG: Final = {
@@ -17,14 +17,11 @@ _WRONG: Final = {
     "===": "=== is not an operator; did you mean =?",
     "!==": "!== is not an operator; did you mean !=?",
     "&&": "&& is not an operator; write AND",
-    "||": "|| is not an operator of filters; write OR",
     "'": "the string is not closed; it ends with ', and a quote within it is written twice",
     '"': 'the string is not closed; it ends with ", and a quote within it is written twice',
     "`": "the name is not closed; it ends with a backquote",
     "/*": "the comment is not closed; it ends with */",
     ";": "leave out the semicolon; a filter is one condition",
-    "[": "brackets are not used in filters; a list is written in parentheses: a IN (1, 2)",
-    "]": "brackets are not used in filters; a list is written in parentheses: a IN (1, 2)",
     "{": "braces are not used in filters; JSON is read with dialect='json'",
     "}": "braces are not used in filters; JSON is read with dialect='json'",
     ".": "a name has no dot at its start or end; write `.name` in backquotes if it really has",
@@ -34,7 +31,6 @@ _WRONG: Final = {
     **dict.fromkeys("‘’‚", "a curly quote is not a quote; write ' on both sides of a string"),
     **dict.fromkeys("“”„", "a curly quote is not a quote; write \" or ' on both sides of a string"),
 }
-ARITHMETIC: Final = "arithmetic is not supported; compute the constant, and compare the attribute alone"
 
 
 def unexpected(text: str, tokens: Tokens, at: int) -> FilterSyntaxError:
@@ -54,8 +50,10 @@ def unexpected(text: str, tokens: Tokens, at: int) -> FilterSyntaxError:
             message = f"{before} and {kind} stand side by side; a condition between them is missing, or one is too many"
         else:
             message = f"{shown} needs a condition before it"
-    elif kind == "arithmetic":
-        message = ARITHMETIC
+    elif kind in ("arithmetic", "sign"):
+        message = f"{shown} needs a value on both sides"
+    elif kind in ("[", "]"):
+        message = "brackets follow an attribute: a[0], m['key']; a list is written in parentheses: a IN (1, 2)"
     elif kind == "comparison":
         message = f"{shown} needs an attribute or a constant before it"
         if before == "comparison":
@@ -80,16 +78,16 @@ def left_over(text: str, tokens: Tokens, at: int, opened: int | None) -> FilterS
         message = "this parenthesis was never opened"
     elif kind == "wrong":
         message = _wrong(str(tokens.values[at]))
+    elif kind in ("[", "]"):
+        message = "brackets follow an attribute: a[0], m['key']; a list is written in parentheses: a IN (1, 2)"
     elif kind in ("arithmetic", "sign") or word == "DIV":
-        message = ARITHMETIC
+        message = f"{shown} joins values, not conditions; conditions are joined by AND or OR"
     elif kind == ",":
         message = "a comma stands only in IN (…) and in function calls; conditions are joined by AND or OR"
     elif kind == "NOT":
         message = "NOT stands before a condition, or before IN, BETWEEN, LIKE and RLIKE; write NOT a = 5, or a != 5"
-    elif kind in ("IS", "IN", "BETWEEN", "LIKE", "RLIKE", "REGEXP"):
+    elif kind in ("IS", "IN", "BETWEEN", "LIKE", "RLIKE", "REGEXP") or word == "ILIKE":
         message = f"{word} follows a whole condition; put that condition in parentheses"
-    elif word == "ILIKE":
-        message = "ILIKE is not supported; use RLIKE '(?i)…'"
     elif word in QUERY_WORDS or word in ("GROUP", "ORDER", "LIMIT", "HAVING"):
         message = "a filter is the condition of WHERE alone, without the rest of a query"
     elif at and kind == "constant" and tokens.kinds[at - 1] == "name":
@@ -105,24 +103,21 @@ def query_word(word: str) -> str | None:
     """The remedy where a condition begins with a word of a query."""
     if word.upper() == "WHERE":
         return "leave out WHERE; a filter is the condition alone"
-    if word.upper() == "CASE":
-        return "CASE is not supported; join the cases by AND, OR: (a AND b) OR (NOT a AND c)"
     if word.upper() in QUERY_WORDS:
         return "queries and subqueries are not supported; a filter is a condition on one event"
     return None
 
 
-def two_attributes(left: str, right: str) -> str:
-    """The remedy where an attribute is compared with what reads as an attribute."""
-    left, right = _cut(left), _cut(right)
+def not_a_constant(left: object, right: object) -> str | None:
+    """The remedy where an attribute is compared with a name that is meant as a constant; None where it isn't."""
+    if not isinstance(right, str):
+        return None
+    shown = f"{_cut(left)} " if isinstance(left, str) else ""
     if right.lower() in ("none", "nil", "undefined"):
-        return f"{right} is not a constant; write {left} IS NULL"
+        return f"{right} is not a constant; write {shown}IS NULL"
     if right.lower() in ("nan", "inf", "infinity"):
         return f"{right} is not a constant; write double('{right}')"
-    return (
-        f"comparing {left} with another attribute, {right}, is not supported; compare with a constant "
-        f"(a string is written in quotes: '{right}')"
-    )
+    return None
 
 
 def _wrong(token: str) -> str:

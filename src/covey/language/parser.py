@@ -10,7 +10,8 @@ Spark's grammar, in short; NOT binds tighter than AND and looser than every test
     term       := (NOT | !)* value test?
     value      := operand (comparison operand)*
     test       := IS [NOT] (NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM operand)
-                | [NOT] (IN (…) | BETWEEN operand AND operand | LIKE operand [ESCAPE operand] | RLIKE operand)
+                | [NOT] (IN (…) | BETWEEN operand AND operand | RLIKE operand
+                         | (LIKE | ILIKE) (operand [ESCAPE operand] | (ANY | SOME | ALL) (…)))
     operand    := attribute | constant | function(…) | ( expression ) | (+ | -) operand
 
 An expression in parentheses may turn out to be a mere value (`(a) = 5`), so every rule gives an operand, and it
@@ -20,24 +21,56 @@ Python frames a level, and `limits.depth` bounds it.
 
 from __future__ import annotations
 
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 from covey.errors import FilterError, FilterSyntaxError
-from covey.filters.algebra import And, Filter, Is, Not, Or
+from covey.filters.algebra import And, Filter, Is, Not, Or, all_of, any_of
+from covey.filters.caseless import ILike
+from covey.filters.casting import TYPE_WORDS, CastType
 from covey.filters.predicates import Between, Compare, In, IsNull, Like, Operator, Predicate, RLike
+from covey.filters.term_functions import NAMED
+from covey.filters.terms import Term
 from covey.filters.values import Scalar
 from covey.language.bounds import over_limit
-from covey.language.functions import FUNCTIONS, Call, call_function, unknown_function
-from covey.language.lexer import tokenize
+from covey.language.elements import ELEMENT_FUNCTIONS, element_call
+from covey.language.functions import Call, call_function, function_named, unknown_function
 from covey.language.literals import CASTS
-from covey.language.mistakes import ARITHMETIC, left_over, query_word, two_attributes, unexpected
-from covey.language.operands import FLIPPED, Literal, Operand, as_condition, compare_condition, test
+from covey.language.mistakes import left_over, not_a_constant, query_word, unexpected
+from covey.language.operands import (
+    FLIPPED,
+    Literal,
+    Operand,
+    Subject,
+    as_term,
+    compare_condition,
+    is_only_in_terms,
+    test,
+)
+from covey.language.term_parser import TermParser
 from covey.limits import Limits
 
 _AFTER_TERM: Final = frozenset({"AND", "OR", ")", "end"})
-_TESTS: Final = frozenset({"IS", "IN", "BETWEEN", "LIKE", "RLIKE", "REGEXP", "NOT"})
+_AFTER_VALUE: Final = frozenset({",", ")"})
+_TESTS: Final = frozenset({"IS", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "NOT"})
+_LIKES: Final[dict[str, type[Like] | type[ILike]]] = {"LIKE": Like, "ILIKE": ILike}
+_QUANTIFIERS: Final = frozenset({"ANY", "SOME", "ALL"})
 _WORDS: Final = {"TRUE": True, "FALSE": False, "NULL": None}
 _TRUTHS: Final = {"TRUE": True, "FALSE": False, "UNKNOWN": None}
+_CASE_WORDS: Final = frozenset({"CASE", "case", "Case"})
+
+
+def _needs_term(*operands: Operand) -> bool:
+    """Whether a constant among these is one that only terms compare with: an interval, or a decimal with more digits
+    than a double keeps."""
+    return any(isinstance(one, Literal) and is_only_in_terms(one.value) for one in operands)
+
+
+def _takes_places(arguments: list[Operand]) -> bool:
+    """Whether substring is called as Spark has it, with places, rather than as the test with a text."""
+    second = arguments[1] if len(arguments) > 1 else None
+    return len(arguments) == 3 or not (isinstance(second, Literal) and isinstance(second.value, str))
 
 
 def parse_sql(text: str, limits: Limits) -> Filter:
@@ -45,17 +78,21 @@ def parse_sql(text: str, limits: Limits) -> Filter:
     return _Parser(text, limits).parse()
 
 
-class _Parser:
-    __slots__ = ("at", "depth", "kinds", "limits", "opened", "positions", "text", "tokens", "values")
+_ANY_SIZE: Final = Limits(text_length=1 << 24, tokens=1 << 22, depth=300, term_depth=300, set_values=1 << 22)
+"""For terms that were accepted once."""
 
-    def __init__(self, text: str, limits: Limits) -> None:
-        self.text = text
-        self.limits = limits
-        self.tokens = tokenize(text, limits)
-        self.kinds, self.values, self.positions = self.tokens
-        self.at = 0
-        self.depth = 0
-        self.opened: list[int] = []
+
+def read_term(text: str, limits: Limits = _ANY_SIZE) -> Term:
+    """The term of a SQL expression."""
+    parser = _Parser(text, limits)
+    operand = parser.expression()
+    if parser.kinds[parser.at] != "end":
+        raise left_over(text, parser.tokens, parser.at, None)
+    return as_term(operand)
+
+
+class _Parser(TermParser):
+    __slots__ = ()
 
     def parse(self) -> Filter:
         operand = self.expression()
@@ -89,19 +126,24 @@ class _Parser:
         kinds, at = self.kinds, self.at
         kind = kinds[at]
         # `attribute operator constant` is most of what is written, and needs no further calls.
-        if kind == "name" and kinds[at + 1] == "comparison" and kinds[at + 2] == "constant":
-            values = self.values
+        values = self.values
+        if (
+            kind == "name"
+            and kinds[at + 1] == "comparison"
+            and kinds[at + 2] == "constant"
+            and (type(values[at + 2]) is not Decimal)
+        ):
             self.at = at + 3
             compared = Compare(values[at], values[at + 1], values[at + 2])  # type: ignore[arg-type]
             return compared if kinds[at + 3] in _AFTER_TERM else self.tests(self.comparisons(compared, at), at)
         if kind != "NOT":
-            return self.tests(self.comparisons(self.operand(), at), at)
+            return self.tests(self.comparisons(self.value(), at), at)
         while kinds[self.at] == "NOT":
             self.at += 1
         start = self.at
         negations = start - at
         self.deepen(negations)
-        negated = self.condition(self.tests(self.comparisons(self.operand(), start), start), start)
+        negated = self.condition(self.tests(self.comparisons(self.value(), start), start), start)
         self.depth -= negations
         for _ in range(negations):
             negated = Not(negated)
@@ -111,27 +153,32 @@ class _Parser:
         while self.kinds[self.at] == "comparison":
             operator: Operator = self.values[self.at]  # type: ignore[assignment]
             self.at = at = self.at + 1
-            left = self.compared(left, operator, self.operand(), start, at)
+            left = self.compared(left, operator, self.value(), start, at)
         return left
 
     def compared(self, left: Operand, operator: Operator, right: Operand, start: int, at: int) -> Filter:
-        if isinstance(left, str) and isinstance(right, str):
-            raise self.error(two_attributes(left, right), at)
-        if isinstance(right, Literal) and not isinstance(left, Filter):
+        if isinstance(right, Literal) and not isinstance(left, Filter) and not _needs_term(left, right):
             return self.made(start, Compare, left, operator, right.value)
-        if isinstance(left, Literal) and isinstance(right, str):
+        if isinstance(left, Literal) and isinstance(right, (str, Term)) and not _needs_term(left):
             return self.made(start, Compare, right, FLIPPED[operator], left.value)
         condition, constant = (left, right) if isinstance(left, Filter) else (right, left)
         if isinstance(condition, Filter) and isinstance(constant, Literal):
-            result = compare_condition(condition, operator, constant.value)
+            result = compare_condition(condition, operator, constant.scalar)
             if result is not None:
                 return result
-        raise self.error(
-            "a condition compares only with TRUE, FALSE and NULL, by =, != and <=>; join conditions by AND, OR", at
-        )
+            raise self.error(
+                "a condition compares only with TRUE, FALSE and NULL, by =, != and <=>; join conditions by AND, OR", at
+            )
+        mistake = not_a_constant(left, right)
+        if mistake is not None and not self.backquoted(at):
+            raise self.error(mistake, at)
+        return self.compared_terms(left, operator, right, at)
+
+    def case_test(self, subject: Operand, given: Operand, at: int) -> Filter:
+        return self.compared(subject, "=", given, at, at)
 
     def tests(self, subject: Operand, start: int) -> Operand:
-        kind = self.kinds[self.at]
+        kind = self.test_kind(self.at)
         if kind in _AFTER_TERM or kind not in _TESTS:
             return subject
         if kind == "IS":
@@ -139,7 +186,7 @@ class _Parser:
             return self.is_test(subject, start)
         negated = kind == "NOT"
         if negated:
-            kind = self.kinds[self.at + 1]
+            kind = self.test_kind(self.at + 1)
             if kind not in _TESTS or kind == "IS":
                 return subject
             self.at += 1
@@ -147,16 +194,39 @@ class _Parser:
             raise self.error(f"{kind} tests an attribute, not a condition; join conditions by AND, OR", self.at)
         self.at += 1
         if kind == "IN":
-            result = self.made(start, In, subject, self.list_of_constants())
+            result = self.membership(subject, start)
         elif kind == "BETWEEN":
-            low = self.constant("BETWEEN")
-            self.expect("AND", "BETWEEN takes two ends: a BETWEEN 1 AND 5")
-            result = self.made(start, Between, subject, low, self.constant("BETWEEN"))
-        elif kind == "LIKE":
-            result = self.like(subject, start)
+            result = self.between(subject, start)
+        elif kind in _LIKES:
+            if self.word(self.at) in _QUANTIFIERS:
+                return self.likes(kind, subject, start, negated)
+            result = self.like(kind, subject, start)
         else:
             result = self.made(start, RLike, subject, self.pattern(kind))
         return Not(result) if negated else result
+
+    def test_kind(self, at: int) -> str:
+        """The kind of a token where a test may begin; ILIKE is a name anywhere else, as in Spark."""
+        kind = self.kinds[at]
+        return "ILIKE" if kind == "name" and self.word(at) == "ILIKE" else kind
+
+    def between(self, subject: Subject, start: int) -> Filter:
+        low_at = self.at
+        low = self.value()
+        self.expect("AND", "BETWEEN takes two ends: a BETWEEN 1 AND 5")
+        high_at = self.at
+        high = self.value()
+        if isinstance(low, Literal) and isinstance(high, Literal) and not _needs_term(subject, low, high):
+            return self.made(start, Between, subject, low.value, high.value)
+        above = self.compared(subject, ">=", low, start, low_at)
+        return And((above, self.compared(subject, "<=", high, start, high_at)))
+
+    def membership(self, subject: Subject, start: int) -> Filter:
+        values, places = self.listed_values()
+        if all(isinstance(value, Literal) for value in values) and not _needs_term(subject, *values):
+            return self.made(start, In, subject, tuple(value.value for value in values))  # type: ignore[union-attr]
+        tests = [self.compared(subject, "=", value, start, at) for value, at in zip(values, places, strict=True)]
+        return any_of(tests)
 
     def is_test(self, subject: Operand, start: int) -> Filter:
         negated = self.kinds[self.at] == "NOT"
@@ -171,7 +241,7 @@ class _Parser:
             result = Is(self.condition(subject, start), _TRUTHS[word])
         elif word == "DISTINCT" and self.word(self.at) == "FROM":
             self.at += 1
-            same = self.compared(subject, "<=>", self.operand(), start, self.at - 1)
+            same = self.compared(subject, "<=>", self.value(), start, self.at - 1)
             return same if negated else Not(same)
         else:
             raise self.error(
@@ -184,14 +254,16 @@ class _Parser:
         kind = self.kinds[at]
         if kind == "name":
             following = self.kinds[at + 1]
+            name: str = self.values[at]  # type: ignore[assignment]
+            if name in _CASE_WORDS and self.begins_case(at):
+                return self.case(at)
             if following == "(" and not self.backquoted(at):
                 return self.call(at)
-            if following == "constant":
+            if following == "constant" or following == "sign":
                 typed = self.typed_constant(at)
                 if typed is not None:
                     return typed
             self.at = at + 1
-            name: str = self.values[at]  # type: ignore[assignment]
             remedy = query_word(name) if following not in _AFTER_TERM and following not in _TESTS else None
             if remedy and following != "comparison" and not self.backquoted(at):
                 raise self.error(remedy, at)
@@ -224,58 +296,59 @@ class _Parser:
 
     # Constants.
 
-    def signed(self) -> Literal:
-        start = self.at
+    def signed(self) -> Operand:
         negative = False
         while self.kinds[self.at] == "sign":
             negative ^= self.values[self.at] == "-"
             self.at += 1
         at = self.at
-        operand = self.operand()
-        if not isinstance(operand, Literal):
-            raise self.error(ARITHMETIC, start)
-        value = operand.value
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
+        operand = self.subscripts(self.operand(), at)
+        if isinstance(operand, Literal):
+            value = operand.value
+            if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, timedelta, type(None))):
+                raise self.error("a sign stands only before a number", at)
+            if isinstance(value, Decimal):  # minus alone would lose the sign of zero
+                return Literal(value.copy_negate()) if negative else operand
+            return Literal(-value) if negative and value is not None else operand
+        if isinstance(operand, Filter):
             raise self.error("a sign stands only before a number", at)
-        return Literal(-value) if negative else operand
+        return self.negated(operand, at) if negative else operand
 
     def typed_constant(self, at: int) -> Literal | None:
-        """`TIMESTAMP '…'` and `DATE '…'`."""
+        """`TIMESTAMP '…'`, `DATE '…'` and `INTERVAL …`."""
+        if self.begins_interval(at):
+            return self.interval(at)
         word, value = self.word(at), self.values[at + 1]
         if word not in ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "DATE") or not isinstance(value, str):
             return None
+        if self.kinds[at + 1] != "constant":
+            return None
         self.at = at + 2
-        return self.cast(word, value, at)
-
-    def cast(self, type_name: str, value: Scalar | None, at: int) -> Literal:
-        if value is None:
-            return Literal(None)
         try:
-            return Literal(CASTS[type_name](value))
+            return Literal(CASTS[word](value))
         except (ValueError, OverflowError) as error:
             raise self.error(str(error), at) from None
 
     def constant(self, where: str) -> Scalar | None:
         at = self.at
-        if self.kinds[at] == "constant":
-            self.at = at + 1
-            return self.values[at]
-        operand = self.operand()
+        operand = self.value()
         if isinstance(operand, Literal):
-            return operand.value
+            return operand.scalar
         if isinstance(operand, str):
             raise self.error(f"{where} takes constants; a string is written in quotes: '{operand}'", at)
-        raise self.error(f"{where} takes constants, not a condition", at)
+        raise self.error(f"{where} takes constants, not a {'condition' if isinstance(operand, Filter) else 'term'}", at)
 
-    def list_of_constants(self) -> tuple[Scalar | None, ...]:
+    def listed_values(self) -> tuple[list[Operand], list[int]]:
         opening = self.at
         self.expect("(", "IN takes a list in parentheses: a IN (1, 2)")
         if self.kinds[self.at] == ")":
             raise self.error("IN takes at least one value: a IN (1, 2)", self.at)
-        values = [self.constant("IN")]
+        places = [self.at]
+        values = [self.listed()]
         while self.kinds[self.at] == ",":
             self.at += 1
-            values.append(self.constant("IN"))
+            places.append(self.at)
+            values.append(self.listed())
         if self.kinds[self.at] != ")":
             if self.kinds[self.at] == "end":
                 raise left_over(self.text, self.tokens, self.at, self.positions[opening])
@@ -283,7 +356,14 @@ class _Parser:
         self.at += 1
         if len(values) > self.limits.set_values:
             raise over_limit(f"IN has {len(values):,} values", "set_values", self.limits)
-        return tuple(values)
+        return values, places
+
+    def listed(self) -> Operand:
+        at = self.at
+        if self.kinds[at] == "constant" and self.kinds[at + 1] in _AFTER_VALUE:
+            self.at = at + 1
+            return Literal(self.values[at])
+        return self.value()
 
     def pattern(self, where: str) -> str:
         at = self.at
@@ -297,23 +377,64 @@ class _Parser:
         if len(pattern) > self.limits.pattern_length:
             raise over_limit(f"the pattern has {len(pattern):,} characters", "pattern_length", self.limits)
 
-    def like(self, subject: str | Literal, start: int) -> Filter:
-        if self.word(self.at) in ("ANY", "SOME", "ALL"):
-            raise self.error("LIKE ANY and LIKE ALL are not supported; join several LIKE by OR, AND", self.at)
-        pattern = self.pattern("LIKE")
+    def like(self, kind: str, subject: Subject, start: int) -> Filter:
+        pattern = self.pattern(kind)
         if self.word(self.at) != "ESCAPE":
-            return self.made(start, Like, subject, pattern)
+            return self.made(start, _LIKES[kind], subject, pattern)
         self.at += 1
-        return self.made(start, Like, subject, pattern, self.pattern("ESCAPE"))
+        return self.made(start, _LIKES[kind], subject, pattern, self.pattern("ESCAPE"))
+
+    def likes(self, kind: str, subject: Subject, start: int, negated: bool) -> Filter:
+        """`LIKE ANY (…)`, `NOT LIKE ALL (…)`: NOT belongs to each pattern, as in Spark."""
+        quantifier = self.word(self.at)
+        where = f"{kind} {quantifier}"
+        self.at += 1
+        parts: list[Filter] = []
+        for at, pattern in self.patterns(where):
+            if pattern is None:
+                parts.append(self.made(start, Compare, subject, "=", None))
+                continue
+            if not isinstance(pattern, str):
+                raise self.error(f"{where} takes patterns in quotes", at)
+            self.check_pattern(pattern)
+            fits = self.made(start, _LIKES[kind], subject, pattern)
+            parts.append(Not(fits) if negated else fits)
+        if self.word(self.at) == "ESCAPE":
+            raise self.error(f"{where} takes no ESCAPE; write a backslash before %, _ and itself", self.at)
+        return all_of(parts) if quantifier == "ALL" else any_of(parts)
+
+    def patterns(self, where: str) -> list[tuple[int, Scalar | None]]:
+        """The constants of a list in parentheses, each with the token at which it stands."""
+        opening = self.at
+        self.expect("(", f"{where} takes patterns in parentheses: a {where} ('x%', '%y')")
+        found: list[tuple[int, Scalar | None]] = []
+        while True:
+            at = self.at
+            found.append((at, self.constant(where)))
+            if self.kinds[self.at] != ",":
+                break
+            self.at += 1
+        if self.kinds[self.at] != ")":
+            raise left_over(self.text, self.tokens, self.at, self.positions[opening])
+        self.at += 1
+        if len(found) > self.limits.set_values:
+            raise over_limit(f"{where} has {len(found):,} patterns", "set_values", self.limits)
+        return found
 
     # Functions.
 
     def call(self, at: int) -> Operand:
         name = self.word(at)
+        if name in ELEMENT_FUNCTIONS:
+            about_elements = element_call(self, at)
+            if about_elements is not None:
+                return about_elements
         self.at = at + 2
-        if name == "CAST":
+        if name in ("CAST", "TRY_CAST"):
             return self.cast_call(at)
-        if name not in CASTS and name.lower() not in FUNCTIONS:
+        function = function_named(name)
+        term_function = self.term_function(name)
+        if name not in CASTS and function is None and term_function is None and name not in ("IF", "SUBSTRING"):
             raise unknown_function(self.text, self.positions[at], str(self.values[at]))
         self.deepen(1)
         self.opened.append(self.positions[at + 1])
@@ -327,82 +448,40 @@ class _Parser:
                 break
             self.at += 1
         self.close_call(at)
-        if name in CASTS:
-            return self.converted(name, call.arguments, at)
-        if name in ("LIKE", "RLIKE", "REGEXP", "REGEXP_LIKE"):
+        if name == "IF":
+            return self.if_call(call.arguments, at)
+        if name == "SUBSTRING" and _takes_places(call.arguments):
+            return self.call_term(NAMED["substr"], call.arguments, at)
+        if function is None:
+            if term_function is not None:
+                return self.call_term(term_function, call.arguments, at)
+            if len(call.arguments) != 1:
+                raise self.error(f"{name.lower()} takes 1 argument, not {len(call.arguments)}", at)
+            return self.converted(CastType(TYPE_WORDS[name]), call.arguments[0], at, fails=True)
+        if function.takes_patterns:
             for argument in call.arguments:
                 if isinstance(argument, Literal) and isinstance(argument.value, str):
                     self.check_pattern(argument.value)
         try:
-            return call_function(call)
+            return call_function(function, call)
         except FilterSyntaxError:
             raise
         except FilterError as error:
             raise self.error(str(error), at) from None
 
-    def close_call(self, at: int) -> None:
-        if self.kinds[self.at] != ")":
-            raise left_over(self.text, self.tokens, self.at, self.positions[at + 1])
-        self.at += 1
-        self.opened.pop()
-        self.depth -= 1
-
-    def converted(self, type_name: str, arguments: list[Operand], at: int) -> Literal:
-        if len(arguments) != 1 or not isinstance(arguments[0], Literal):
-            name = type_name.lower()
-            raise self.error(f"only a constant can be converted: {name}('…'); compare an attribute as it is", at)
-        return self.cast(type_name, arguments[0].value, at)
-
-    def cast_call(self, at: int) -> Literal:
-        """`CAST(constant AS type)`."""
-        self.deepen(1)
-        self.opened.append(self.positions[at + 1])
-        operand = self.expression()
-        if self.word(self.at) != "AS":
-            raise self.error("CAST is written CAST(constant AS type)", self.at)
-        self.at += 1
-        type_name = self.word(self.at)
-        if type_name not in CASTS:
-            raise self.error(f"CAST knows the types {', '.join(CASTS)}", self.at)
-        self.at += 1
-        self.close_call(at)
-        return self.converted(type_name, [operand], at)
-
     # Small things.
 
-    def condition(self, operand: Operand, at: int) -> Filter:
-        if isinstance(operand, Filter):
-            return operand
-        result = as_condition(operand)
-        if result is None:
-            raise self.error("a constant alone is not a condition; compare an attribute with it: a = 5", at)
-        return result
-
-    def made(self, at: int, predicate: type[Predicate], subject: str | Literal, *arguments: Any) -> Filter:
+    def made(self, at: int, predicate: type[Predicate], subject: Subject, *arguments: Any) -> Filter:
         try:
             return test(predicate, subject, *arguments)
         except FilterError as error:
             raise self.error(str(error), at) from None
 
-    def word(self, at: int) -> str:
-        """The unquoted word at a token, in capitals; an empty string where there is none."""
-        value = self.values[at]
-        if self.kinds[at] == "constant" or not isinstance(value, str) or self.backquoted(at):
-            return ""
-        return value.upper()
-
-    def backquoted(self, at: int) -> bool:
-        return self.text.startswith("`", self.positions[at])
+    def name_at(self, at: int) -> str:
+        """What a token that is no constant says."""
+        return str(self.values[at])
 
     def expect(self, kind: str, remedy: str) -> None:
         if self.kinds[self.at] != kind:
             raise self.error(remedy, self.at)
         self.at += 1
-
-    def deepen(self, levels: int) -> None:
-        self.depth += levels
-        if self.depth > self.limits.depth:
-            raise over_limit(f"the filter is nested {self.depth:,} levels deep or more", "depth", self.limits)
-
-    def error(self, message: str, at: int) -> FilterSyntaxError:
-        return FilterSyntaxError(message.replace("\n", "\\n"), self.text, self.positions[at])

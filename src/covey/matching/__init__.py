@@ -1,8 +1,8 @@
 """The matcher: an index of subscriptions, and which of them events meet.
 
-May import `covey.diagrams`, `covey.events`, `covey.language`, `covey.filters`. Knows nothing of brokers, Spark or
-how filters relate. Filters are lowered to arrays (`lowering`, `coding`), compiled to tables of decision diagrams
-(`compile_kernels`, `planning_kernels`, `tables`), and events are encoded (`encoding`) and matched (`kernels`).
+May import `covey.events`, `covey.language`, `covey.filters` and `covey.kernels`. Knows nothing of brokers, Spark or how
+filters relate. Filters are lowered to arrays (`lowering`, `coding`), compiled to tables of decision diagrams
+(`tables`), and events are encoded (`encoding`) and matched (`segment`), all by kernels of `covey.kernels`.
 """
 
 from covey.matching.bulk import BadSubscription

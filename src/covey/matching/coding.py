@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from covey.matching.lowering import EQ, GE, GT, IS_NULL, KINDS, LE, LIST, LT, NULL_SAFE_EQ, PATTERN, STRING, Flat
+from covey.kernels.opcodes import EQ, GE, GT, IS_NULL, KINDS, LE, LIST, LT, NULL_SAFE_EQ, PATTERN, STRING
+from covey.matching.lowering import Flat
 
 MISSING = 0
 

@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,14 @@ from covey.errors import EventError
 from covey.events import Columns, Piece
 from covey.filters import Predicate
 from covey.filters.values import Scalar, Value, normalise
+from covey.kernels import on_demand
+from covey.kernels.opcodes import BOOLEAN, KINDS, LIST, NUMBER, STRING, TIMESTAMP
 from covey.matching.coding import MISSING, CodeSpaces
-from covey.matching.encoding_kernels import build_grid, encode_doubles, encode_integers
-from covey.matching.lowering import BOOLEAN, KINDS, LIST, NUMBER, STRING, TIMESTAMP, number_pair
+from covey.matching.lowering import number_pair
 from covey.matching.patterns import AttributePatterns
+
+_kernels = on_demand("encoding")
+_segments = on_demand("segments")
 
 PADDING = 64
 """Codes that kernels may read past the last event."""
@@ -59,6 +63,17 @@ class Encoded:
     pattern_truth: NDArray[np.uint8]
 
 
+class _Run(NamedTuple):
+    """Values of one type of an attribute, of the events from `first` on; without rows, one for each event."""
+
+    kind: str
+    values: NDArray[Any]
+    rows: NDArray[np.int64] | None
+    first: int
+    words: NDArray[np.int32] | None
+    """For strings the codes of the distinct ones, whose numbers `values` has."""
+
+
 class EncodedEvent:
     """Buffers for one event, reused by a thread. Where kinds[a] is 0, codes[a] holds the code; else it is to be found
     by searching numbers[a] among the constants of kind kinds[a] - 1. Writing to `array` is faster than to NumPy."""
@@ -77,6 +92,21 @@ class EncodedEvent:
         self.pattern_start = np.zeros(patterns, dtype=np.int64)
         self.pattern_truth = np.zeros(1, dtype=np.uint8)
         self.out = np.empty(1024, dtype=np.int32)
+        self.addresses: NDArray[np.int64] = _segments.addresses(
+            _segments.Event(
+                self.code_view, self.kind_view, self.number_view, self.pattern_start, self.pattern_truth, self.out
+            )
+        )
+
+    def take_truth(self, truth: NDArray[np.uint8]) -> None:
+        """Which patterns hold of this event."""
+        self.pattern_truth = truth
+        _segments.relocate(self.addresses, _segments.PATTERN_TRUTH, truth)
+
+    def make_room(self, count: int) -> None:
+        """Room for so many matches."""
+        self.out = np.empty(count, dtype=np.int32)
+        _segments.relocate(self.addresses, _segments.OUT, self.out)
 
 
 class Encoder:
@@ -128,7 +158,7 @@ class Encoder:
             return NumberSpace(base, first, last, _NO_GRID, 0.0, 0.0)
         grid = np.empty(cells + 1, dtype=np.int32)
         lowest, scale = float(finite[0]), cells / spread
-        build_grid(constants, grid, lowest, scale)
+        _kernels.build_grid(constants, grid, lowest, scale)
         return NumberSpace(base, first, last, grid, lowest, scale)
 
     def _text_table(self, attribute: int) -> dict[str, int]:
@@ -224,7 +254,7 @@ class Encoder:
                 one.pattern_start[pattern] = used + row * truth.shape[1]
             used += truth.size
             truths.append(truth.reshape(-1))
-        one.pattern_truth = np.concatenate(truths)
+        one.take_truth(np.concatenate(truths))
 
     def prepare(self, columns: Columns) -> Encoded:
         """What is shared by all chunks of a batch: codes of distinct strings, truth of patterns."""
@@ -279,7 +309,8 @@ class Encoder:
                 codes[row, :count] = encoded.missing_number[attribute]
             for place, piece in enumerate(columns.pieces.get(name, ())):
                 values, rows = _slice(piece, first, last)
-                self._encode_piece(attribute, piece.type, values, rows, first, out, encoded, place)
+                words = encoded.text_codes.get((attribute, place))
+                self._encode_piece(attribute, _Run(piece.type, values, rows, first, words), out)
                 if row is not None:
                     target = slice(0, count) if rows is None else rows - first
                     numbers = encoded.numbers.get((attribute, place))
@@ -292,13 +323,12 @@ class Encoder:
                         codes[row, target] = numbers[low:high]
         return codes
 
-    def _encode_piece(
-        self, attribute: int, kind: str, values: NDArray[Any], rows: NDArray[np.int64] | None, first: int,
-        out: NDArray[np.int32], encoded: Encoded, place: int,
-    ) -> None:  # fmt: skip
+    def _encode_piece(self, attribute: int, run: _Run, out: NDArray[np.int32]) -> None:
+        kind, values, rows, first, words = run
         if kind == "string":
+            assert words is not None
             target = slice(0, len(values)) if rows is None else rows - first
-            out[target] = encoded.text_codes[attribute, place][values]
+            out[target] = words[values]
             return
         if kind == "list":
             out[slice(0, len(values)) if rows is None else rows - first] = self._spaces.base[attribute, LIST]
@@ -309,7 +339,9 @@ class Encoder:
                 out[target] = self.code(attribute, value)
             return
         space = self._numbers[attribute][_KIND_OF_PIECE[kind]]
-        kernel = encode_doubles if kind == "double" else encode_integers
+        kernel = _kernels.encode_doubles if kind == "double" else _kernels.encode_integers
+        if kind == "boolean":
+            values = values.astype(np.int64)
         kernel(
             values, _NO_ROWS if rows is None else rows, first, out, space.base, self._spaces.numbers,
             self._spaces.remainders, space.first, space.last, space.grid, space.lowest, space.scale,

@@ -105,7 +105,7 @@ def _steps(node: Filter, lookup: Any, taken: Mapping[str, Scalar], three_valued:
 
 def _note(predicate: Predicate, lookup: Any, taken: Mapping[str, Scalar]) -> str:
     name = predicate.attribute
-    value = lookup(name)
+    value = predicate.term.value(lookup)
     if value is None:
         return f"{name} is missing"
     shown = repr(list(value)) if isinstance(value, tuple) else repr(value)

@@ -33,33 +33,58 @@ from covey.errors import (
     UnknownIdError,
 )
 from covey.events import Batch, Schema, columns, row
-from covey.filters import Filter, Is, Semantics, matches
-from covey.filters.semantics import check_semantics
+from covey.events.columns import Source
+from covey.events.json_batches import JsonLines
+from covey.events.json_lines import BadLine, parse_json
+from covey.events.term_columns import with_terms
+from covey.filters import Filter, Is, Semantics, Term, matches
+from covey.filters.fitting import UNTYPED
+from covey.filters.semantics import Decoded, check_semantics
+from covey.filters.terms import is_path
 from covey.filters.values import Scalar
-from covey.language import parse
+from covey.kernels import kernels_loaded
+from covey.language import check_dialect, in_sql, parse
+from covey.language.bounds import over_limit
 from covey.limits import DEFAULT_LIMITS, Limits
-from covey.matching.bulk import BadSubscription, check_id, compile_rows
+from covey.matching.bulk import BadSubscription, bad_ids, check_id, compile_rows, listed, translated
 from covey.matching.explain import Explanation, explain
 from covey.matching.joining import joined
+from covey.matching.learned import LEARNED, Past, arranged
 from covey.matching.lowering import Flat, Lowering
-from covey.matching.matches import Matches, Part
+from covey.matching.matches import Ids, Matches, Part
+from covey.matching.options import BuildOptions
 from covey.matching.reports import AddManyError, AddReport, IndexStats
-from covey.matching.running import background, match_segment, workers_for
-from covey.matching.segment import Segment, build_segment, segment_of
+from covey.matching.segment import Segment, segment_of
 from covey.matching.state import Sealed, State, Waiting, removed_since
 from covey.matching.statistics import Statistics
-from covey.matching.storage import read_index, write_index
+from covey.matching.storage import index_header, read_index, write_index
+from covey.matching.threads import background, match_segment, spread_over, workers_for
 
 ORDERS = ("selectivity", "attribute", "frequency", "random")
 _HEAD = 64
 """Subscriptions that wait in the head, matched one by one, until they become a segment."""
+_HANDFUL = 32
+"""So many subscriptions are added, and so many events matched with so many of them, without waiting for kernels."""
 _TIER = 4
 _BACKGROUND = 10_000
 """Merges of more subscriptions than this run in the background."""
 
 
 class Index:
-    """Subscriptions by id, and which of them an event meets. Safe to use from several threads."""
+    """Subscriptions by id, and which of them an event meets. Safe to use from several threads.
+
+    `semantics` says what a test on a missing attribute means: "sql" (unknown, as in SQL), "simple" (false, so that
+    its negation is true), "strict" (the filter doesn't match at all) or "default" (the schema's default is tested).
+    `schema` checks filters when they are added and events when they are matched, and has types, defaults and subtypes.
+    `limits` bounds what one filter may be; beyond them, adding it is a LimitError.
+    `order` is that of the tests in a filter: "selectivity" (the rarest first), or for comparison "attribute",
+    "frequency" or "random". With a profile also "learned": attributes in the order that past subscriptions teach.
+    `statistics` tells from sampled events how rare values are; without, the profile's events do, or else the constants
+    of the filters themselves.
+    `profile` is what past events and subscriptions were like (`covey.Profile`).
+    `dialect` is what texts of filters are written in unless `add`, `replace` or `add_many` say otherwise; an index
+    keeps them as SQL.
+    """
 
     def __init__(
         self,
@@ -69,37 +94,51 @@ class Index:
         limits: Limits = DEFAULT_LIMITS,
         order: str = "selectivity",
         statistics: Statistics | None = None,
+        profile: Past | None = None,
+        dialect: str = "sql",
     ) -> None:
-        if order not in ORDERS:
-            raise CoveyError(f"order {order!r} is not known; use one of {', '.join(ORDERS)}")
+        check_dialect(dialect)
+        if order not in (*ORDERS, LEARNED):
+            raise CoveyError(f"order {order!r} is not known; use one of {', '.join((*ORDERS, LEARNED))}")
+        if order == LEARNED and profile is None:
+            raise CoveyError("the order 'learned' needs past subscriptions to learn from; give a profile= of them")
+        if statistics is None and profile is not None and profile.events is not None:
+            statistics = profile.statistics()
         self._semantics = check_semantics(semantics)
         self._schema = schema
         self._limits = limits
         self._order = order
+        self._attributes = tuple(profile.attribute_order()) if order == LEARNED and profile is not None else ()
         self._statistics = statistics
+        self.dialect = dialect
+        """What texts are written in that are added from now on."""
         self._state = State()
         self._lock = threading.RLock()
         self._merging: Future[None] | None = None
 
     # Changing
 
-    def add(self, id: str, filter: str | Filter) -> None:
-        """Add a subscription. An id that is there already, or a filter that can't be used, is an error."""
-        waiting = self._prepared(id, filter)
+    def add(self, id: str, filter: str | Filter, *, dialect: str | None = None) -> None:
+        """Add a subscription. An `id` that is there already, or a `filter` (text, or built with `attr`) that can't be
+        used, is an error. `dialect` is what the text is written in, by itself the index's."""
+        waiting = self._prepared(id, self._read(filter, dialect))
         with self._lock:
             if id in self:
                 raise DuplicateIdError(f"subscription {id!r} is in the index already; replace() changes it")
+            self._check_terms(waiting.tested())
             self._place(replace(self._state, head={**self._state.head, id: waiting}))
 
-    def replace(self, id: str, filter: str | Filter) -> None:
-        """Give a subscription another filter: readers see the old one or the new one."""
-        waiting = self._prepared(id, filter)
+    def replace(self, id: str, filter: str | Filter, *, dialect: str | None = None) -> None:
+        """Give the subscription with this `id` another `filter`, written in `dialect`: readers see the old one or the
+        new one."""
+        waiting = self._prepared(id, self._read(filter, dialect))
         with self._lock:
+            self._check_terms(waiting.tested())
             state = self._without([id])
             self._place(replace(state, head={**state.head, id: waiting}))
 
     def remove(self, id: str) -> None:
-        """Remove a subscription."""
+        """Remove the subscription with this `id`; an UnknownIdError where there is none."""
         with self._lock:
             self._place(self._without([id]))
 
@@ -108,12 +147,16 @@ class Index:
         subscriptions: Iterable[tuple[str, str | Filter]],
         *,
         on_error: Literal["raise", "collect"] = "raise",
+        dialect: str | None = None,
     ) -> AddReport:
-        """Add subscriptions in bulk, as one change. Bad rows are all found: with "raise" they are an AddManyError and
-        nothing is added, with "collect" the good rows are added and the report lists the bad ones."""
+        """Add `subscriptions`, pairs of id and filter, in bulk, as one change. Bad rows are all found: with `on_error`
+        "raise" they are an AddManyError and nothing is added, with "collect" the good rows are added and the report
+        lists the bad ones. `dialect` is what texts are written in, by itself the index's."""
         if on_error not in ("raise", "collect"):
             raise CoveyError(f"on_error {on_error!r} is not known; use raise or collect")
-        rows = list(subscriptions)
+        rows = translated(subscriptions, dialect or self.dialect, self._limits, self._schema)
+        if len(rows) <= _HANDFUL and not kernels_loaded():
+            return self._add_few(rows, on_error)
         segment, errors = self._compiled(rows)
         with self._lock:
             if segment is not None:
@@ -132,29 +175,66 @@ class Index:
             if errors and on_error == "raise":
                 raise AddManyError(errors)
             if segment is not None and len(segment):
+                self._check_terms(segment.names)
                 self._seal_head()
-                sealed = Sealed(segment, np.zeros(len(segment) // 8 + 1, dtype=np.uint8))
-                self._place(replace(self._state, sealed=(*self._state.sealed, sealed)))
+                self._place(replace(self._state, sealed=(*self._state.sealed, Sealed.fresh(segment))))
             return AddReport(0 if segment is None else len(segment), errors)
 
+    def _add_few(self, rows: Sequence[tuple[str, str | Filter]], on_error: str) -> AddReport:
+        """As `add_many`, into the head, where nothing is compiled."""
+        errors = dict(bad_ids(rows))
+        with self._lock:
+            waiting: dict[str, Waiting] = {}
+            for number, (id, given) in enumerate(rows):
+                if number in errors:
+                    continue
+                try:
+                    if id in self:
+                        raise DuplicateIdError(f"subscription {id!r} is in the index already")
+                    waiting[id] = Waiting(given if isinstance(given, str) else str(given), self._checked(given))
+                except CoveyError as error:
+                    errors[number] = error
+            if errors and on_error == "raise":
+                raise AddManyError(listed(rows, errors))
+            self._check_terms(name for one in waiting.values() for name in one.tested())
+            self._place(replace(self._state, head={**self._state.head, **waiting}))
+            return AddReport(len(waiting), listed(rows, errors))
+
+    def _check_terms(self, names: Iterable[str]) -> None:
+        """LimitError where these would make too many distinct terms."""
+        fresh = {name for name in names if not is_path(name)}
+        if fresh:
+            distinct = len(fresh.union(term.name for term in self._state.terms))
+            if distinct > self._limits.terms:
+                raise over_limit(f"the index would have {distinct:,} distinct terms", "terms", self._limits)
+
     def _compiled(self, rows: list[tuple[str, str | Filter]]) -> tuple[Segment | None, list[BadSubscription]]:
-        return compile_rows(
-            rows, semantics=self._semantics, schema=self._schema, defaults=self._defaults, limits=self._limits,
-            order=self._order, statistics=self._statistics,
-        )  # fmt: skip
+        return compile_rows(rows, self._options)
 
     def _prepared(self, id: str, given: str | Filter) -> Waiting:
         """A subscription that is known to compile."""
         check_id(id)
         try:
-            condition = self.check(given)
+            condition = self._checked(given)
         except LimitError as error:
             raise LimitError(f"subscription {id!r}: {error}") from None
         return Waiting(given if isinstance(given, str) else str(given), condition)
 
-    def check(self, filter: str | Filter) -> Filter:
-        """The filter as it would be added; raises what `add` would raise."""
-        condition = as_filter(filter, self._limits)
+    def _read(self, given: str | Filter, dialect: str | None) -> str | Filter:
+        """A filter that isn't written in SQL, read; others as they are."""
+        written = self.dialect if dialect is None else dialect
+        check_dialect(written)
+        if not isinstance(given, str) or written == "sql":
+            return given
+        condition = in_sql(given, written, self._limits)
+        return condition if self._schema is None or written not in UNTYPED else self._schema.fit(condition)
+
+    def check(self, filter: str | Filter, *, dialect: str | None = None) -> Filter:
+        """The `filter`, written in `dialect`, as it would be added; raises what `add` would raise."""
+        return self._checked(self._read(filter, dialect))
+
+    def _checked(self, given: str | Filter) -> Filter:
+        condition = as_filter(given, self._limits)
         if self._schema is not None:
             condition = self._schema.check(condition)
         Lowering(self._limits).add(condition)
@@ -193,16 +273,18 @@ class Index:
     def _seal_head(self) -> None:
         state = self._state
         if state.head:
-            segment = self._segment(list(state.head.items()))
-            sealed = Sealed(segment, np.zeros(len(segment) // 8 + 1, dtype=np.uint8))
-            self._state = State((*state.sealed, sealed))
+            self._state = State((*state.sealed, Sealed.fresh(self._segment(list(state.head.items())))))
 
     def _segment(self, waiting: Sequence[tuple[str, Waiting]]) -> Segment:
-        return build_segment(
-            [id for id, _ in waiting], [one.condition for _, one in waiting], [one.text for _, one in waiting],
-            semantics=self._semantics, defaults=self._defaults, limits=self._limits, order=self._order,
-            statistics=self._statistics,
-        )  # fmt: skip
+        lowering = Lowering(self._limits)
+        for _, one in waiting:
+            lowering.add(one.condition)
+        return segment_of(
+            arranged(lowering.finish(), self._attributes),
+            pa.array([id for id, _ in waiting], pa.large_string()),
+            pa.array([one.text for _, one in waiting], pa.large_string()),
+            self._options,
+        )
 
     def _merge_due(self) -> None:
         while True:
@@ -230,12 +312,7 @@ class Index:
         known = [(flat, alive) for flat, alive in flats if flat is not None]
         if len(known) == len(parts) and any(len(alive) for _, alive in known):
             return self._joined(known, parts)
-        rows: list[tuple[str, str | Filter]] = []
-        for part in parts:
-            alive = pa.array(part.alive())
-            rows.extend(
-                zip(part.segment.ids.take(alive).to_pylist(), part.segment.texts.take(alive).to_pylist(), strict=True)
-            )
+        rows: list[tuple[str, str | Filter]] = [row for part in parts for row in part.rows()]
         if not rows:
             return None
         segment, errors = self._compiled(rows)
@@ -249,12 +326,11 @@ class Index:
         """A segment of small ones."""
         alive = [pa.array(rows) for _, rows in flats]
         return segment_of(
-            joined(flats),
+            arranged(joined(flats), self._attributes),
             pa.concat_arrays([part.segment.ids.take(rows) for part, rows in zip(parts, alive, strict=True)]),
             pa.concat_arrays([part.segment.texts.take(rows) for part, rows in zip(parts, alive, strict=True)]),
-            semantics=self._semantics, defaults=self._defaults, limits=self._limits, order=self._order,
-            statistics=self._statistics,
-        )  # fmt: skip
+            self._options,
+        )
 
     def _put(self, parts: Sequence[Sealed], merged: Segment | None) -> None:
         """Put a merged segment in the place of its parts, with what was removed from them in the meantime."""
@@ -269,7 +345,7 @@ class Index:
                 return  # something else has merged them
             replacement: tuple[Sealed, ...] = ()
             if merged is not None:
-                fresh = Sealed(merged, np.zeros(len(merged) // 8 + 1, dtype=np.uint8))
+                fresh = Sealed.fresh(merged)
                 removed = [
                     merged.ordinals[id]
                     for place, part in zip(places, parts, strict=True)
@@ -320,8 +396,31 @@ class Index:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Every attribute that some subscription names."""
+        """Every attribute that some subscription names, those inside terms too."""
+        return self._state.attributes
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Every term that some subscription tests and that isn't an attribute itself."""
+        return self._state.terms
+
+    @property
+    def tested(self) -> tuple[str, ...]:
+        """The names of all that is tested: attributes, and terms by theirs. These columns are all that matching looks
+        at, where a batch brings the terms' columns itself."""
         return self._state.names
+
+    @property
+    def _options(self) -> BuildOptions:
+        return BuildOptions(
+            self._semantics,
+            self._schema,
+            self._defaults,
+            self._limits,
+            "attribute" if self._order == LEARNED else self._order,
+            self._statistics,
+            attributes=self._attributes,
+        )
 
     @property
     def _defaults(self) -> Mapping[str, Scalar]:
@@ -331,11 +430,19 @@ class Index:
         """All ids, in the order in which they were added."""
         state = self._state
         for sealed in state.sealed:
-            yield from sealed.segment.ids.take(pa.array(sealed.alive())).to_pylist()
+            yield from sealed.ids()
         yield from state.head
 
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """(id, text) of all subscriptions, in the order in which they were added, as `add_many` takes them."""
+        state = self._state
+        for sealed in state.sealed:
+            yield from sealed.rows()
+        for id, waiting in state.head.items():
+            yield id, waiting.text
+
     def text(self, id: str) -> str:
-        """A subscription's filter as it was given."""
+        """The filter of the subscription with this `id`, as it was given."""
         state = self._state
         if id in state.head:
             return state.head[id].text
@@ -347,14 +454,15 @@ class Index:
         raise UnknownIdError(f"subscription {id!r} is not in the index")
 
     def filter(self, id: str) -> Filter:
-        """A subscription's filter."""
+        """The filter of the subscription with this `id`."""
         return parse(self.text(id), limits=self._limits)
 
     def match(self, event: Mapping[str, Any]) -> list[str]:
-        """The ids of the subscriptions that an event meets, in the order in which they were added."""
+        """The ids of the subscriptions that `event`, a mapping of attributes, meets, in the order in which they were
+        added."""
         state = self._state
         if self._schema is not None:
-            event = self._schema.decode(event)
+            event = Decoded(self._schema.decode(event), event)
         elif not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping of attributes, not {type(event).__name__}")
         sealed, head = state.sealed, state.head
@@ -363,7 +471,9 @@ class Index:
         found: list[str] = []
         if sealed:
             # Plain events go as they are; dotted names may stand for nested records.
-            values = row(event, state.names) if state.nested else event
+            values = row(event, state.attributes) if state.nested or state.terms else event
+            if state.terms:
+                values = with_terms(values, state.terms, self._options.defaults_in_force, event)
             for one in sealed:
                 ids = one.segment.id_list
                 found += [ids[ordinal] for ordinal in one.segment.match_event(values, one.deleted)]
@@ -375,19 +485,29 @@ class Index:
     def _compiled_head(self, state: State) -> Sealed:
         """The head as a segment of its own, made once for each state that needs it."""
         if state.compiled.head is None:
-            segment = self._segment(list(state.head.items()))
-            state.compiled.head = Sealed(segment, segment.none_deleted)
+            state.compiled.head = Sealed.fresh(self._segment(list(state.head.items())))
         return state.compiled.head
 
     def match_batch(self, events: Batch, *, threads: int | None = None) -> Matches:
-        """Match an Arrow table, a record batch or a list of mappings; `threads` is by default one a core."""
+        """Match many events at once.
+
+        `events` is an Arrow table or record batch, one row an event, or a list or iterator of mappings.
+        `threads` is how many share the work, by default one a core; kernels run without the GIL.
+        """
         state = self._state
+        if isinstance(events, Iterator):
+            events = list(events)
+        if not state.sealed and isinstance(events, Sequence) and len(events) * len(state.head) <= _HANDFUL * _HANDFUL:
+            few = None if kernels_loaded() else self._match_few(events, state)
+            if few is not None:
+                return few
+        return self._match_columns(events, state, threads)
+
+    def _match_columns(self, events: Source, state: State, threads: int | None) -> Matches:
         sealed = state.sealed
         if state.head:
             sealed = (*sealed, self._compiled_head(state))
-        if isinstance(events, Iterator):
-            events = list(events)
-        batch = columns(events, state.names, self._schema)
+        batch = columns(events, state.names, self._schema, self._options.defaults_in_force)
         if self._schema is not None:
             self._check_mandatory(events, self._schema)
         parts: list[Part] = []
@@ -396,15 +516,50 @@ class Index:
             parts += match_segment(number, one, batch, workers)
         return Matches(batch.length, [one.segment for one in sealed], parts)
 
-    def _check_mandatory(self, events: Batch, schema: Schema) -> None:
+    def match_json(self, data: bytes | str) -> list[str]:
+        """The same as `match` for one event, whose JSON text is `data`."""
+        event = parse_json(data)
+        if event is None:
+            raise EventError("an event is a JSON object, and this is blank")
+        return self.match(event)
+
+    def match_json_lines(
+        self, buffer: bytes | bytearray | memoryview, *, bad: list[BadLine] | None = None, threads: int | None = None
+    ) -> Matches:
+        """The same as `match_batch` for events as lines of JSON, UTF-8, in one `buffer`, read without a Python object
+        for each.
+
+        Blank lines are skipped. A line that isn't an event raises an EventError with its number, or is added to `bad`
+        where that is given; events are counted without it. `threads` is how many share the work, by default one a core.
+        """
+        lines = JsonLines(buffer, bad=bad, spread=spread_over(workers_for(threads)))
+        return self._match_columns(lines, self._state, threads)
+
+    def _match_few(self, events: Sequence[Mapping[str, Any]], state: State) -> Matches | None:
+        """A handful of events by the interpreter; None where one can't be read: the long way says why."""
+        found: list[int] = []
+        offsets = [0]
+        try:
+            for given in events:
+                event = given if self._schema is None else Decoded(self._schema.decode(given), given)
+                for ordinal, waiting in enumerate(state.head.values()):
+                    if matches(waiting.condition, event, semantics=self._semantics, defaults=self._defaults):
+                        found.append(ordinal)
+                offsets.append(len(found))
+        except (CoveyError, TypeError, ValueError, AttributeError):
+            return None
+        part = Part(0, 0, np.array(offsets, dtype=np.int64), np.array(found, dtype=np.int32))
+        return Matches(len(events), [Ids(list(state.head))], [part])
+
+    def _check_mandatory(self, events: Source, schema: Schema) -> None:
         for number, missing in schema.missing_mandatory(events):
             raise EventError(f"event {number}: attribute {missing!r} is mandatory and missing")
 
     def explain(self, id: str, event: Mapping[str, Any]) -> Explanation:
-        """Why an event meets a subscription or not: each predicate's truth, with the event's values."""
+        """Why `event` meets the subscription with this `id` or not: each predicate's truth, with the event's values."""
         condition = self.filter(id)
         if self._schema is not None:
-            condition, event = self._schema.check(condition), self._schema.decode(event)
+            condition, event = self._schema.check(condition), Decoded(self._schema.decode(event), event)
         return explain(condition, event, subscription=id, semantics=self._semantics, defaults=self._defaults)
 
     def stats(self) -> IndexStats:
@@ -437,15 +592,15 @@ class Index:
                 self._put(parts, self._merged(parts))
 
     def parts(self) -> tuple[Sealed, ...]:
-        """The immutable segments that the index is made of now, each with what is deleted of it. What is new becomes a
-        segment first."""
+        """The immutable segments that the index is made of now, each with what is deleted of it; what is new becomes a
+        segment first. For those who keep versions of an index, as `covey.spark` does; segments may change."""
         with self._lock:
             self._seal_head()
             return self._state.sealed
 
     @classmethod
     def of_parts(cls, parts: Iterable[Sealed], *, semantics: Semantics = "sql") -> Index:
-        """An index of segments that another one was made of; what is in them isn't copied."""
+        """An index of segments, the `parts` of another one with these `semantics`; what is in them isn't copied."""
         index = cls(semantics=semantics)
         index._state = State(tuple(parts))
         return index
@@ -453,37 +608,31 @@ class Index:
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to a file; a crash leaves the old file or the new one."""
+        """Write the index to the file at `path`; a crash leaves the old file or the new one."""
         parts = self.parts()
-        header = {
-            "version": 1,
-            "semantics": self._semantics,
-            "order": self._order,
-            "schema": self._schema.to_json() if self._schema is not None else None,
-        }
+        schema = self._schema.to_json() if self._schema is not None else None
+        header = index_header(self._semantics, order=self._order, schema=schema, attributes=self._attributes)
         write_index(path, header, [(sealed.segment, sealed.deleted) for sealed in parts])
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True, limits: Limits = DEFAULT_LIMITS) -> Index:
-        """Map a saved index. It can be matched and changed; changes stay in memory until `save`.
+        """Map the saved index at `path`. It can be matched and changed; changes stay in memory until `save`.
 
-        With `verify` every byte is checked against its checksum; without, opening takes milliseconds at any size."""
+        With `verify` every byte is checked against its checksum; without, opening takes milliseconds at any size.
+        `limits` are those of filters that are added from now on."""
         header, segments = read_index(path, verify=verify)
         try:
             schema = Schema.from_json(header["schema"]) if header["schema"] is not None else None
-            index = cls(semantics=header["semantics"], schema=schema, limits=limits, order=header["order"])
+            learned = header["order"] == LEARNED
+            order = "attribute" if learned else header["order"]
+            index = cls(semantics=header["semantics"], schema=schema, limits=limits, order=order)
+            if learned:
+                index._order, index._attributes = LEARNED, tuple(header.get("attributes", ()))
         except KeyError as error:
             raise IndexFileError(f"{path}: the manifest lacks {error}; build the index again") from None
         defaults = dict(index._defaults) if index._semantics == "default" else {}
         index._state = State(
-            tuple(
-                Sealed(
-                    replace(segment, defaults=defaults),
-                    deleted,
-                    int(np.unpackbits(deleted, bitorder="little")[: len(segment)].sum()),
-                )
-                for segment, deleted in segments
-            )
+            tuple(Sealed.marked(replace(segment, defaults=defaults), deleted) for segment, deleted in segments)
         )
         return index
 
@@ -494,6 +643,8 @@ def as_filter(given: object, limits: Limits) -> Filter:
         return given
     if isinstance(given, str):
         return parse(given, limits=limits)
+    if isinstance(given, CoveyError):
+        raise given
     raise FilterError(f"a filter is text or a covey filter, not {type(given).__name__}")
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.filters import Predicate
-from covey.matching.lowering import PATTERN, STRING, Flat
+from covey.kernels.opcodes import PATTERN, STRING
+from covey.matching.lowering import Flat
 
 KEPT_FLAT: Final = 4096
 """Segments below this size keep their flat form."""

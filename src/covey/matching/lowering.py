@@ -2,7 +2,8 @@
 
 A subscription becomes a run of tokens in postfix order. A token >= 0 pushes a leaf; a negative one is an operator
 (AND and OR take two operands) or a constant. A leaf is one comparison of one attribute with one constant, or one
-pattern. BETWEEN and IN are written out as AND and OR of leaves, which SQL's logic allows without changing a value.
+pattern. BETWEEN and IN are written out as AND and OR of leaves, which SQL's logic allows without changing a value. An
+IN with very many constants is one leaf instead: its truth is a term, a derived attribute that is looked up in a set.
 
 Numbers, timestamps and booleans are kept as a pair (nearest double, what it misses by), which orders exactly as the
 values do: rounding is monotone, and the remainder decides between values that round alike. So 2^53 + 1 isn't 2^53,
@@ -16,6 +17,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,37 +29,55 @@ from covey.filters import (
     Between,
     Compare,
     Constant,
-    Contains,
-    EndsWith,
+    ElementTest,
     Filter,
     In,
     Is,
     IsNull,
-    Like,
     Not,
     Or,
     Predicate,
-    RLike,
-    StartsWith,
-    SubstringOf,
 )
-from covey.filters.patterns import ANY_TEXT, like_tokens
-from covey.filters.values import Scalar, microseconds
+from covey.filters.conditional import truth_term
+from covey.filters.patterns import Wildcards
+from covey.filters.predicates import TextTest, plainest
+from covey.filters.terms import comparison, fixed, known_term, term_of
+from covey.filters.values import Exact, Scalar, microseconds
+from covey.kernels.opcodes import (
+    AND,
+    BOOLEAN,
+    EQ,
+    FALSE,
+    GE,
+    GT,
+    IS_FALSE,
+    IS_NULL,
+    IS_TRUE,
+    IS_UNKNOWN,
+    LE,
+    LIST,
+    LT,
+    NOT,
+    NULL_SAFE_EQ,
+    NUMBER,
+    OR,
+    PATTERN,
+    STRING,
+    TIMESTAMP,
+    TRUE,
+    UNKNOWN,
+)
 from covey.limits import DEFAULT_LIMITS, Limits
 
-# Tokens.
-AND, OR, NOT, IS_TRUE, IS_FALSE, IS_UNKNOWN, TRUE, FALSE, UNKNOWN = range(-1, -10, -1)
-
-# Operators of leaves.
-EQ, LT, LE, GT, GE, NULL_SAFE_EQ, IS_NULL, PATTERN = range(8)
 _OPERATORS = {"=": EQ, "<": LT, "<=": LE, ">": GT, ">=": GE, "<=>": NULL_SAFE_EQ}
 
-# Kinds of constants, in the order in which they stand in an attribute's code space.
-NUMBER, TIMESTAMP, BOOLEAN, STRING, LIST = range(5)
-KINDS = 5
+FEW_VALUES = 4_096
+"""Constants of an IN list that are compared one by one; a longer list is a term."""
 
 _LARGEST_REMAINDER = 2**63 - 1
 """Integers beyond some 2^115 that round to the same double aren't told apart any further than this."""
+_EVERY_INTEGER = 2**53
+"""Below this every integer is a double."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +110,8 @@ def number_pair(value: bool | int | float | datetime) -> tuple[float, int]:
     if isinstance(value, float):
         if math.isnan(value):
             return (math.inf, 1)
+        if isinstance(value, Exact):
+            return _exact_pair(value)
         return (value + 0.0, 0)  # -0.0 + 0.0 is 0.0
     try:
         nearest = float(value)
@@ -98,6 +120,21 @@ def number_pair(value: bool | int | float | datetime) -> tuple[float, int]:
     if math.isinf(nearest):
         return (math.inf, -1) if value > 0 else (-math.inf, 1)
     return (nearest, max(-_LARGEST_REMAINDER, min(_LARGEST_REMAINDER, value - int(nearest))))
+
+
+def _exact_pair(value: Exact) -> tuple[float, int]:
+    """A decimal between the doubles and integers around it; only searched for, never a constant."""
+    near = float(value)
+    if abs(near) >= _EVERY_INTEGER:
+        return near, value.digits - int(near)  # type: ignore[return-value]  # a fraction of what integers have there
+    stands_for = Decimal(repr(near))
+    return near + 0.0, int(value.digits > stands_for) - int(value.digits < stands_for)
+
+
+def is_told_apart(value: int) -> bool:
+    """Whether the pair of an integer is that of no other."""
+    nearest, remainder = number_pair(value)
+    return math.isfinite(nearest) and abs(remainder) < _LARGEST_REMAINDER
 
 
 class Lowering:
@@ -177,13 +214,19 @@ class Lowering:
                 self._comparison(name, GE, low)
                 self._comparison(name, LE, high)
                 self._tokens.append(AND)
+            case In(_, values) if len(values) > FEW_VALUES:
+                self._comparison(known_term(truth_term(condition)).name, EQ, True)
             case In(name, values):
                 for position, value in enumerate(values):
                     self._comparison(name, EQ, value)
                     if position:
                         self._tokens.append(OR)
+            case TextTest():
+                self._text_test(condition)
+            case ArrayContains(name) | ElementTest(name):
+                self._leaf(name, PATTERN, LIST, text=self._pattern_number(condition))
             case _:
-                self._pattern(condition)
+                raise TypeError(f"{type(condition).__name__} is no filter that can be matched; say how in lowering")
 
     def _join(self, parts: Iterable[Filter], operator: int) -> None:
         for position, part in enumerate(parts):
@@ -200,36 +243,28 @@ class Lowering:
                 self._leaf(name, PATTERN, LIST, text=self._pattern_number(Compare(name, "=", None)))
         elif isinstance(value, str):
             self._leaf(name, operator, STRING, text=self._strings.setdefault(value, len(self._strings)))
+        elif type(value) is int and not -_EVERY_INTEGER < value < _EVERY_INTEGER and not is_told_apart(value):
+            self._long_integer(name, operator, value)
         else:
             kind = BOOLEAN if isinstance(value, bool) else TIMESTAMP if isinstance(value, datetime) else NUMBER
             self._leaf(name, operator, kind, *number_pair(value))
 
-    def _pattern(self, predicate: Filter) -> None:
-        match predicate:
-            case Like(name, pattern, escape):
-                self._like(name, pattern, escape)
-            case StartsWith(name) | EndsWith(name) | Contains(name) | SubstringOf(name) | RLike(name):
-                self._leaf(name, PATTERN, STRING, text=self._pattern_number(predicate))
-            case ArrayContains(name):
-                self._leaf(name, PATTERN, LIST, text=self._pattern_number(predicate))
-            case _:
-                raise TypeError(f"{type(predicate).__name__} is not a filter")
+    def _long_integer(self, name: str, operator: int, value: int) -> None:
+        """An integer that no pair of numbers tells from its neighbours is compared by a term."""
+        compared = known_term(comparison(term_of(name), fixed(value))[0]).name
+        self._leaf(compared, operator, NUMBER)
 
-    def _like(self, name: str, pattern: str, escape: str) -> None:
-        """The plainest test that says the same: most LIKE patterns are a prefix, a suffix, a substring or a word."""
-        match like_tokens(pattern, escape):
+    def _text_test(self, test: TextTest) -> None:
+        """A word alone is compared; of other tests the plainest that says the same is kept."""
+        plain = plainest(test)
+        form = plain.form() if plain is test else None
+        match form.tokens if isinstance(form, Wildcards) and not form.ignore_case else None:
             case ():
-                self._comparison(name, EQ, "")
+                self._comparison(test.attribute, EQ, "")
             case (str() as text,):
-                self._comparison(name, EQ, text)
-            case (str() as text, token) if token == ANY_TEXT:
-                self._pattern(StartsWith(name, text))
-            case (token, str() as text) if token == ANY_TEXT:
-                self._pattern(EndsWith(name, text))
-            case (before, str() as text, after) if before == ANY_TEXT and after == ANY_TEXT:
-                self._pattern(Contains(name, text))
+                self._comparison(test.attribute, EQ, text)
             case _:
-                self._leaf(name, PATTERN, STRING, text=self._pattern_number(Like(name, pattern, escape)))
+                self._leaf(test.attribute, PATTERN, STRING, text=self._pattern_number(plain))
 
     def _pattern_number(self, predicate: Predicate) -> int:
         return self._patterns.setdefault(predicate, len(self._patterns))

@@ -37,6 +37,18 @@ class Named(Protocol):
         """The same; a segment makes it once."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """The ids of subscriptions that no segment holds."""
+
+    id_list: list[str]
+
+    @property
+    def ids(self) -> pa.Array:
+        """By ordinal."""
+        return pa.array(self.id_list, pa.large_string())
+
+
 class Matches:
     """Which subscriptions each event of a batch meets. `len()` is the number of (event, subscription) pairs.
 

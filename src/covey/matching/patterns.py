@@ -1,8 +1,9 @@
 """All patterns of one attribute, evaluated together for each distinct value.
 
-Substrings share one Aho-Corasick automaton, prefixes and suffixes are looked up by their lengths, and LIKE patterns
-and regular expressions share one RE2 set, so a value costs time in its length and its hits rather than in the number
-of patterns. Only "is a substring of" tries each of its texts. RE2 never backtracks.
+Substrings share one Aho-Corasick automaton, words, prefixes and suffixes are looked up, and LIKE patterns and regular
+expressions share one RE2 set, so a value costs time in its length and its hits rather than in the number
+of patterns. Only "is a substring of", and tests of which no more is known than whether a text meets them, try each of
+theirs. Tests of a list's elements are asked of each distinct list (`element_patterns.py`). RE2 never backtracks.
 """
 
 from __future__ import annotations
@@ -15,21 +16,26 @@ import numpy as np
 import re2
 from numpy.typing import NDArray
 
-from covey.filters import (
-    ArrayContains,
-    Contains,
-    EndsWith,
-    Like,
-    Predicate,
-    RLike,
-    StartsWith,
-    SubstringOf,
+from covey.filters import ArrayContains, Compare, ElementTest, Predicate
+from covey.filters.cases import lower
+from covey.filters.networks import Address, address_of
+from covey.filters.patterns import (
+    ANY_TEXT,
+    Expression,
+    Form,
+    Network,
+    Opaque,
+    PartOf,
+    Wildcards,
+    regular_expression,
+    wildcard_automaton,
+    wildcard_expression,
 )
-from covey.filters.patterns import ANY_TEXT, like_automaton, like_tokens, regular_expression
-from covey.filters.values import Scalar, kind_of
+from covey.filters.predicates import TextTest
+from covey.filters.values import Element, Scalar, is_scalar, kind_of
+from covey.matching.element_patterns import FALSE_BIT, TRUE_BIT, ElementPatterns
 from covey.matching.lowering import number_pair
 
-TRUE_BIT, FALSE_BIT = 1, 2
 _SET_FROM = 4
 """With fewer regular expressions than this, each is tried alone."""
 _SET_MEMORY = 64 << 20
@@ -43,46 +49,31 @@ class AttributePatterns:
     def __init__(self, patterns: Sequence[Predicate]) -> None:
         self._count = len(patterns)
         self._text_patterns: list[int] = []
-        self._searches: list[Search] = []
         self._elements: dict[object, list[int]] = {}
         self._lists: list[int] = []
-        substrings: dict[str, list[int]] = {}
-        prefixes: dict[str, list[int]] = {}
-        suffixes: dict[str, list[int]] = {}
-        parts: list[tuple[str, int]] = []
-        expressions: list[tuple[int, Predicate]] = []
+        element_tests: list[tuple[int, ElementTest]] = []
+        as_is, in_lower_case = _Searches(), _Searches()
         for number, pattern in enumerate(patterns):
             match pattern:
-                case Contains(_, text):
-                    substrings.setdefault(text, []).append(number)
-                case StartsWith(_, text):
-                    prefixes.setdefault(text, []).append(number)
-                case EndsWith(_, text):
-                    suffixes.setdefault(text, []).append(number)
-                case SubstringOf(_, text):
-                    parts.append((text, number))
-                case Like() | RLike():
-                    expressions.append((number, pattern))
+                case TextTest():
+                    form = pattern.form()
+                    (in_lower_case if form.ignore_case else as_is).add(number, pattern, form)
+                    self._text_patterns.append(number)
                 case ArrayContains(_, value):
                     if value is not None:
                         self._elements.setdefault(element_key(value), []).append(number)
                         self._lists.append(number)
-                    continue
+                case ElementTest():
+                    element_tests.append((number, pattern))
+                case Compare(_, "=", None):
+                    pass  # never true, never false
                 case _:
-                    continue  # a comparison with NULL: never true, never false
-            self._text_patterns.append(number)
-        if substrings:
-            self._searches.append(_substring_search(substrings))
-        if prefixes:
-            self._searches.append(_end_search(prefixes, at_start=True))
-        if suffixes:
-            self._searches.append(_end_search(suffixes, at_start=False))
-        if parts:
-            self._searches.append(lambda value: [number for text, number in parts if value in text])
-        if expressions:
-            self._searches.append(_expression_search(expressions))
+                    raise TypeError(f"{type(pattern).__name__} is no pattern")
+        self._element_tests = ElementPatterns(element_tests, AttributePatterns, element_key) if element_tests else None
+        self._searches = as_is.finish()
+        self._searches_in_lower_case = in_lower_case.finish()
 
-    def truth(self, values: Sequence[str | tuple[Scalar | None, ...]]) -> NDArray[np.uint8]:
+    def truth(self, values: Sequence[str | tuple[Element, ...]]) -> NDArray[np.uint8]:
         """Truth bits of every pattern for strings and lists; column 0 stands for "neither": all unknown."""
         bits = np.zeros((self._count, len(values) + 1), dtype=np.uint8)
         for position, value in enumerate(values, start=1):
@@ -91,13 +82,80 @@ class AttributePatterns:
                 for search in self._searches:
                     for number in search(value):
                         bits[number, position] = TRUE_BIT
+                if self._searches_in_lower_case:
+                    in_lower_case = lower(value)
+                    for search in self._searches_in_lower_case:
+                        for number in search(in_lower_case):
+                            bits[number, position] = TRUE_BIT
             else:
                 bits[self._lists, position] = 0 if None in value else FALSE_BIT
+                if self._element_tests is not None:
+                    self._element_tests.write(value, bits[:, position])
                 for element in value:
-                    if element is not None:
+                    if is_scalar(element):
                         for number in self._elements.get(element_key(element), ()):
                             bits[number, position] = TRUE_BIT
         return bits
+
+
+class _Searches:
+    """Tests on text, sorted by what finds those that a value meets."""
+
+    def __init__(self) -> None:
+        self._words: dict[str, list[int]] = {}
+        self._substrings: dict[str, list[int]] = {}
+        self._prefixes: dict[str, list[int]] = {}
+        self._suffixes: dict[str, list[int]] = {}
+        self._parts: list[tuple[str, int]] = []
+        self._expressions: list[tuple[int, Wildcards | Expression]] = []
+        self._networks: dict[tuple[int, int], dict[int, list[int]]] = {}
+        self._others: list[tuple[int, TextTest]] = []
+
+    def add(self, number: int, test: TextTest, form: Form) -> None:
+        """File a test under its number."""
+        match form:
+            case Wildcards((gap,)) if gap == ANY_TEXT:
+                self._substrings.setdefault("", []).append(number)
+            case Wildcards((before, str(text), after)) if before == after == ANY_TEXT:
+                self._substrings.setdefault(text, []).append(number)
+            case Wildcards((str(text), after)) if after == ANY_TEXT:
+                self._prefixes.setdefault(text, []).append(number)
+            case Wildcards((before, str(text))) if before == ANY_TEXT:
+                self._suffixes.setdefault(text, []).append(number)
+            case Wildcards((str(text),)):
+                self._words.setdefault(text, []).append(number)
+            case Wildcards() | Expression():
+                self._expressions.append((number, form))
+            case PartOf(text):
+                self._parts.append((text, number))
+            case Network(version, prefix, free):
+                self._networks.setdefault((version, free), {}).setdefault(prefix, []).append(number)
+            case Opaque():
+                self._others.append((number, test))
+            case _:
+                raise TypeError(f"{type(form).__name__} is no form that can be searched for")
+
+    def finish(self) -> list[Search]:
+        """The searches that find all tests."""
+        searches: list[Search] = []
+        if self._words:
+            words = self._words
+            searches.append(lambda value: words.get(value, ()))
+        if self._substrings:
+            searches.append(_substring_search(self._substrings))
+        if self._prefixes:
+            searches.append(_end_search(self._prefixes, at_start=True))
+        if self._suffixes:
+            searches.append(_end_search(self._suffixes, at_start=False))
+        if self._parts:
+            searches.append(lambda value: [number for text, number in self._parts if value in text])
+        if self._expressions:
+            searches.append(_expression_search(self._expressions))
+        if self._networks:
+            searches.append(_network_search(self._networks))
+        if self._others:
+            searches.append(lambda value: [number for number, test in self._others if test.holds(value)])
+        return searches
 
 
 def element_key(value: Scalar) -> object:
@@ -135,39 +193,45 @@ def _end_search(ends: dict[str, list[int]], *, at_start: bool) -> Search:
     return search
 
 
-def _expression_search(expressions: list[tuple[int, Predicate]]) -> Search:
+def _network_search(networks: dict[tuple[int, int], dict[int, list[int]]]) -> Search:
+    """One look for each length of a prefix."""
+
+    def search(value: str) -> Iterable[int]:
+        found: Address | None = address_of(value)
+        if found is not None:
+            for (version, free), prefixes in networks.items():
+                if version == found[0]:
+                    yield from prefixes.get(found[1] >> free, ())
+
+    return search
+
+
+def _expression_search(expressions: list[tuple[int, Wildcards | Expression]]) -> Search:
     together = _expression_set(expressions) if len(expressions) >= _SET_FROM else None
     if together is not None:
         numbers = [number for number, _ in expressions]
         return lambda value: [numbers[hit] for hit in together.Match(value) or ()]
     tests: list[tuple[int, Any]] = []
-    for number, pattern in expressions:
-        if isinstance(pattern, Like):
-            tests.append((number, like_automaton(pattern.pattern, pattern.escape).fullmatch))
-        elif isinstance(pattern, RLike):
-            tests.append((number, regular_expression(pattern.pattern).search))
+    for number, form in expressions:
+        if isinstance(form, Wildcards):
+            tests.append((number, wildcard_automaton(form.tokens).fullmatch))
+        else:
+            tests.append((number, regular_expression(form.pattern).search))
     return lambda value: [number for number, test in tests if test(value) is not None]
 
 
-def _expression_set(expressions: list[tuple[int, Predicate]]) -> Any:
+def _expression_set(expressions: list[tuple[int, Wildcards | Expression]]) -> Any:
     """All expressions as one automaton, or None where RE2 finds it too large."""
     options = re2.Options()
     options.max_mem = _SET_MEMORY
     options.log_errors = False
     together = re2.Set.SearchSet(options)
-    for _, pattern in expressions:
-        together.Add(pattern.pattern if isinstance(pattern, RLike) else _like_expression(pattern))
+    for _, form in expressions:
+        together.Add(
+            form.pattern if isinstance(form, Expression) else rf"(?s)\A(?:{wildcard_expression(form.tokens)})\z"
+        )
     try:
         together.Compile()
     except re2.error:
         return None
     return together
-
-
-def _like_expression(pattern: Predicate) -> str:
-    assert isinstance(pattern, Like)
-    parts = [
-        re2.escape(token) if isinstance(token, str) else (".*" if token == ANY_TEXT else ".")
-        for token in like_tokens(pattern.pattern, pattern.escape)
-    ]
-    return rf"(?s)\A(?:{''.join(parts)})\z"

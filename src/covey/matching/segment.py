@@ -7,9 +7,9 @@ subscriptions; merging segments is building a new one, of small ones from their 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,18 +17,25 @@ from numpy.typing import NDArray
 
 from covey.errors import LimitError
 from covey.events import Columns
-from covey.filters import Filter, Predicate, Semantics
+from covey.filters import Filter, Predicate
 from covey.filters.values import Scalar
-from covey.limits import DEFAULT_LIMITS, Limits
+from covey.kernels import on_demand
 from covey.matching.coding import CodeSpaces, code_spaces
 from covey.matching.encoding import PADDING, Encoded, Encoder, pattern_rows
 from covey.matching.joining import KEPT_FLAT
-from covey.matching.kernels import match_one, match_table
 from covey.matching.lowering import Flat, Lowering
-from covey.matching.result_kernels import by_event
-from covey.matching.statistics import Statistics
-from covey.matching.sweep_kernels import merge_sorted, sweep, write_swept
-from covey.matching.tables import Tables, build_tables, weights_of_constants
+from covey.matching.options import BuildOptions
+from covey.matching.strict_terms import with_inner_attributes
+from covey.matching.tables import MOST_NODES, Tables, build_tables, weights_of_constants
+
+if TYPE_CHECKING:
+    from covey.kernels.matching import Patterns
+    from covey.kernels.segments import Segment as Arrays
+
+_matching = on_demand("matching")
+_results = on_demand("results")
+_segments = on_demand("segments")
+_sweeping = on_demand("sweeping")
 
 _FIRST_PAIRS = 4096
 
@@ -85,30 +92,32 @@ class Segment:
         return np.zeros(len(self) // 8 + 1, dtype=np.uint8)
 
     @cached_property
-    def _kernel_arrays(self) -> tuple[NDArray[Any], ...]:
-        t = self.tables
-        return (
-            t.keys, t.pivot, t.lookup_start, t.slot_start, t.lookup, t.slot_key, t.slot_partition, t.table_partition,
-            t.partition_entry, t.entry_subscription, t.entry_low, t.entry_high, t.entry_start, t.entry_nodes,
-            t.nodes,
+    def arrays(self) -> Arrays:
+        """What kernels read, by its names; it lives as long as the segment, since `addresses` point into it."""
+        tables, spaces, encoder = self.tables, self.spaces, self.encoder
+        arrays: Arrays = _segments.Segment(
+            **{field.name: getattr(tables, field.name) for field in fields(tables)},
+            sizes=spaces.size, base=spaces.base, constants=spaces.numbers, remainders=spaces.remainders,
+            firsts=encoder.firsts, lasts=encoder.lasts,
         )  # fmt: skip
+        return arrays
+
+    @cached_property
+    def addresses(self) -> NDArray[np.int64]:
+        """Where these arrays lie."""
+        found: NDArray[np.int64] = _segments.addresses(self.arrays)
+        return found
 
     def match_event(self, event: Mapping[str, Any], deleted: NDArray[np.uint8] | None = None) -> list[int]:
         """Ordinals of the subscriptions that one event (flat, dotted names) matches, ascending."""
-        encoder = self.encoder
-        one = encoder.encode_event(event)
-        spaces = self.spaces
+        encoded = self.encoder.encode_event(event)
+        dead = self.none_deleted if deleted is None else deleted
         while True:
-            found, distinct = match_one(
-                one.code_view, one.kind_view, one.number_view, encoder.firsts, encoder.lasts, spaces.base,
-                spaces.numbers, spaces.remainders, spaces.size, self.none_deleted if deleted is None else deleted,
-                one.out, *self._kernel_arrays, self.tables.sweep_atoms, self.tables.sweep_node_atom,
-                one.pattern_start, one.pattern_truth,
-            )  # fmt: skip
-            if found <= len(one.out):
-                ordinals: list[int] = one.out[:distinct].tolist()
+            found, distinct = _matching.match_one(self.addresses, encoded.addresses, dead)
+            if found <= len(encoded.out):
+                ordinals: list[int] = encoded.out[:distinct].tolist()
                 return ordinals
-            one.out = np.empty(found, dtype=np.int32)
+            encoded.make_room(found)
 
     def match_chunk(
         self, columns: Columns, encoded: Encoded, first: int, last: int, deleted: NDArray[np.uint8] | None = None
@@ -116,89 +125,61 @@ class Segment:
         """(offsets, ordinals) for events first to last: each event's subscriptions, ascending."""
         codes = self.encoder.encode(columns, encoded, first, last)
         dead = self.none_deleted if deleted is None else deleted
-        t = self.tables
-        first_keyed = 1 if t.swept else 0
+        patterns = _matching.Patterns(encoded.pattern_start, encoded.pattern_truth)
+        first_keyed = 1 if self.tables.swept else 0
         pairs, used = np.empty(_FIRST_PAIRS, dtype=np.int64), 0
-        for table in range(first_keyed, t.count):
-            pairs, used = match_table(
-                table, last - first, codes, self.spaces.size, dead, pairs, used, *self._kernel_arrays, t.use_start,
-                t.uses, encoded.pattern_start, encoded.pattern_truth,
-            )  # fmt: skip
-        keyed: tuple[NDArray[np.int64], NDArray[np.int32]] = by_event(pairs, used, last - first, len(self))
+        for table in range(first_keyed, self.tables.count):
+            pairs, used = _matching.match_table(table, last - first, codes, patterns, self.addresses, dead, pairs, used)
+        keyed: tuple[NDArray[np.int64], NDArray[np.int32]] = _results.by_event(pairs, used, last - first, len(self))
         if not first_keyed:
             return keyed
-        swept = self._sweep(codes, dead, encoded, last - first)
+        swept = self._sweep(codes, patterns, dead, last - first)
         if not used:
             return swept
-        merged: tuple[NDArray[np.int64], NDArray[np.int32]] = merge_sorted(*keyed, *swept)
+        merged: tuple[NDArray[np.int64], NDArray[np.int32]] = _sweeping.merge_sorted(*keyed, *swept)
         return merged
 
     def _sweep(
-        self, codes: NDArray[np.int32], deleted: NDArray[np.uint8], encoded: Encoded, count: int
+        self, codes: NDArray[np.int32], patterns: Patterns, deleted: NDArray[np.uint8], count: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        t = self.tables
-        by_event = np.empty((count, (t.swept + 63) // 64), dtype=np.uint64)
+        swept = self.tables.swept
+        by_event = np.empty((count, (swept + 63) // 64), dtype=np.uint64)
         offsets = np.zeros(count + 1, dtype=np.int64)
-        sweep(
-            count, codes, deleted, t.sweep_atoms, t.sweep_node_atom, t.nodes, t.swept, t.entry_subscription,
-            t.entry_start, t.entry_nodes, encoded.pattern_start, encoded.pattern_truth, by_event, offsets,
-        )  # fmt: skip
+        _sweeping.sweep(count, codes, patterns, self.addresses, deleted, swept, by_event, offsets)
         ordinals = np.empty(int(offsets[-1]), dtype=np.int32)
-        write_swept(by_event, t.entry_subscription, ordinals)
+        _sweeping.write_swept(by_event, self.tables.entry_subscription, ordinals)
         return offsets, ordinals
 
 
 def build_segment(
-    ids: Sequence[str],
-    filters: Sequence[Filter],
-    texts: Sequence[str] | None = None,
-    *,
-    semantics: Semantics,
-    defaults: Mapping[str, Scalar] | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    order: str = "selectivity",
-    statistics: Statistics | None = None,
+    ids: Sequence[str], filters: Sequence[Filter], texts: Sequence[str] | None, options: BuildOptions
 ) -> Segment:
-    """Compile filters. Raises LimitError where one is over a limit."""
-    lowering = Lowering(limits)
+    """Compile filters; `texts` are what they were read from. Raises LimitError where one is over a limit."""
+    lowering = Lowering(options.limits)
     for condition in filters:
         lowering.add(condition)
     kept = [str(condition) for condition in filters] if texts is None else texts
-    return segment_of(
-        lowering.finish(), pa.array(ids, pa.large_string()), pa.array(kept, pa.large_string()),
-        semantics=semantics, defaults=defaults, limits=limits, order=order, statistics=statistics,
-    )  # fmt: skip
+    return segment_of(lowering.finish(), pa.array(ids, pa.large_string()), pa.array(kept, pa.large_string()), options)
 
 
-def segment_of(
-    flat: Flat,
-    ids: pa.Array,
-    texts: pa.Array,
-    *,
-    semantics: Semantics,
-    defaults: Mapping[str, Scalar] | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    order: str = "selectivity",
-    statistics: Statistics | None = None,
-) -> Segment:
+def segment_of(flat: Flat, ids: pa.Array, texts: pa.Array, options: BuildOptions) -> Segment:
     """Compile flat subscriptions."""
+    given = flat
+    if options.is_strict:
+        flat = with_inner_attributes(flat)
     spaces, coded = code_spaces(flat)
     rows, _ = pattern_rows(flat.names, flat.patterns)
+    statistics = options.statistics
     weights = (
         weights_of_constants(flat, spaces, coded)
         if statistics is None
         else statistics.weights(flat.names, spaces, flat.patterns)
     )
-    tables, failed = build_tables(
-        flat, spaces, coded, rows, weights,
-        two_valued=semantics != "sql", strict=semantics == "strict", node_limit=limits.diagram_nodes, order=order,
-    )  # fmt: skip
+    tables, failed = build_tables(flat, spaces, coded, rows, weights, options)
     if len(failed):
-        raise DiagramLimitError([int(row) for row in failed], limits.diagram_nodes)
-    return Segment(
-        ids, texts, flat.names, spaces, flat.patterns, tables,
-        dict(defaults or {}) if semantics == "default" else {}, flat if flat.count < KEPT_FLAT else None,
-    )  # fmt: skip
+        raise DiagramLimitError([int(row) for row in failed], min(options.limits.diagram_nodes, MOST_NODES))
+    kept = given if flat.count < KEPT_FLAT else None
+    return Segment(ids, texts, flat.names, spaces, flat.patterns, tables, options.defaults_in_force, kept)
 
 
 class DiagramLimitError(LimitError):

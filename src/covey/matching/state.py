@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,7 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from covey.filters import Filter
+from covey.events.term_columns import attributes_of
+from covey.filters import Filter, Predicate, Term
+from covey.filters.algebra import leaves
+from covey.filters.terms import is_path, term_of
 from covey.matching.segment import Segment
 
 _INTERPRETED = 500
@@ -24,6 +27,16 @@ class Sealed:
     segment: Segment
     deleted: NDArray[np.uint8]
     gone: int = 0
+
+    @classmethod
+    def fresh(cls, segment: Segment) -> Sealed:
+        """A segment of which nothing is gone."""
+        return cls(segment, segment.none_deleted)
+
+    @classmethod
+    def marked(cls, segment: Segment, deleted: NDArray[np.uint8]) -> Sealed:
+        """A segment with a bitmap of what is gone, as a file has it."""
+        return cls(segment, deleted, int(np.unpackbits(deleted, bitorder="little")[: len(segment)].sum()))
 
     @property
     def live(self) -> int:
@@ -49,6 +62,16 @@ class Sealed:
         bits = np.unpackbits(self.deleted, bitorder="little")[: len(self.segment)]
         return np.flatnonzero(bits == 0)
 
+    def ids(self) -> list[str]:
+        """The ids that are there still, in their order."""
+        ids: list[str] = self.segment.ids.take(pa.array(self.alive())).to_pylist()
+        return ids
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """(id, text) of what is there still, in their order."""
+        texts: list[str] = self.segment.texts.take(pa.array(self.alive())).to_pylist()
+        return zip(self.ids(), texts, strict=True)
+
 
 @dataclass(frozen=True)
 class Waiting:
@@ -56,6 +79,10 @@ class Waiting:
 
     text: str
     condition: Filter
+
+    def tested(self) -> set[str]:
+        """The names of what it tests."""
+        return {leaf.attribute for leaf in leaves(self.condition) if isinstance(leaf, Predicate)}
 
 
 @dataclass
@@ -82,16 +109,28 @@ class State:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """All attributes that some segment or waiting subscription names."""
+        """All that some segment or waiting subscription tests, by name: attributes, and other terms; and the attributes
+        that strict semantics asks for besides."""
         found = dict.fromkeys(name for sealed in self.sealed for name in sealed.segment.names)
         for waiting in self.head.values():
             found.update(dict.fromkeys(waiting.condition.attributes()))
+            found.update(dict.fromkeys(waiting.tested()))
         return tuple(found)
+
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        """All attributes that they name, those inside terms too."""
+        return tuple(attributes_of(self.names))
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """All that is tested and isn't an attribute itself."""
+        return tuple(term_of(name) for name in self.names if not is_path(name))
 
     @cached_property
     def nested(self) -> bool:
         """Whether some attribute may lie inside a record."""
-        return any("." in name for name in self.names)
+        return any("." in name for name in self.attributes)
 
 
 def removed_since(before: Sealed, now: Sealed) -> list[str]:

@@ -7,7 +7,7 @@ many sampled events have them, missing included; a code that no sampled event ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +15,14 @@ from numpy.typing import NDArray
 
 from covey.events import Batch, columns
 from covey.filters import Predicate
+from covey.kernels import on_demand
 from covey.matching.coding import CodeSpaces
 from covey.matching.encoding import Encoder
-from covey.matching.tables import Weights
+
+if TYPE_CHECKING:
+    from covey.kernels.planning import Weights
+
+_planning = on_demand("planning")
 
 _SAMPLE = 20_000
 _UNSEEN = 0.1
@@ -25,7 +30,11 @@ _UNSEEN = 0.1
 
 
 class Statistics:
-    """A sample of events, kept to weigh the codes of whatever segment is built."""
+    """A sample of events, kept to weigh the codes of whatever segment is built.
+
+    `events` is an Arrow table or record batch, or a list of mappings, like those that will be matched.
+    `sample` is how many of them are kept at most, drawn at random; `seed` makes another draw.
+    """
 
     def __init__(self, events: Batch, *, sample: int = _SAMPLE, seed: int = 0) -> None:
         count = events.num_rows if isinstance(events, (pa.Table, pa.RecordBatch)) else len(events)
@@ -49,7 +58,8 @@ class Statistics:
             density[first : first + size] = seen + _UNSEEN / size
         running = np.cumsum(density)
         starts = np.repeat(running[offsets[:-1]], np.diff(offsets)) if len(names) else running
-        return Weights(running - starts, offsets)
+        found: Weights = _planning.Weights(running - starts, offsets)
+        return found
 
 
 def _taken(events: Any, rows: NDArray[np.int64]) -> Any:

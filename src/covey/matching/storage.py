@@ -13,12 +13,13 @@ without reading the arrays, in about a millisecond at 100,000 subscriptions.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import mmap
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,8 +28,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from covey.errors import IndexFileError
-from covey.filters import Predicate
+from covey.errors import FilterError, IndexFileError
+from covey.filters import Predicate, Semantics
+from covey.filters.terms import is_path, term_of
 from covey.filters.values import Scalar
 from covey.language import from_json, to_json
 from covey.matching.coding import CodeSpaces
@@ -38,9 +40,34 @@ from covey.matching.tables import Tables
 MAGIC = b"COVEYIX\x01"
 LAYOUT = 1
 """To be raised with every change of the arrays."""
+_LAYOUT_WITH_TERMS = 2
+"""Of files with terms that aren't attributes: what doesn't know terms must not take their names for attributes'."""
 _HEADER = struct.Struct("<8sQII")
 _ALIGNMENT = 64
 _SPACE_ARRAYS = ("base", "size", "starts", "numbers", "remainders", "ordered_texts")
+
+
+def index_header(
+    semantics: Semantics, *, order: str = "selectivity", schema: Any = None, attributes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """What a file says of the index as a whole, beside its segments. A learned order is that of `attributes`."""
+    header = {"version": 1, "semantics": semantics, "order": order, "schema": schema}
+    return header | {"attributes": list(attributes)} if attributes else header
+
+
+def content_hash(path: str | os.PathLike[str]) -> str:
+    """32 hexadecimal digits that tell a file's content from any other. They are of the manifest, which has a checksum
+    of every array, so a large index isn't read through for them. What is no index is found out when it is opened."""
+    try:
+        with open(path, "rb") as file:
+            header = file.read(_HEADER.size)
+            if len(header) < _HEADER.size:
+                raise IndexFileError(f"{path}: not a covey index (only {len(header)} bytes)")
+            _, length, _, _ = _HEADER.unpack(header)
+            manifest = file.read(min(length, os.fstat(file.fileno()).st_size))
+    except OSError as error:
+        raise IndexFileError(f"{path}: {error.strerror or error}") from None
+    return hashlib.sha256(header + manifest).hexdigest()[:32]
 
 
 def write_index(
@@ -62,7 +89,7 @@ def write_index(
             {"names": segment.names, "patterns": [to_json(pattern) for pattern in segment.patterns], "arrays": entries}
         )
     manifest = json.dumps(
-        {**header, "layout": LAYOUT, "segments": described, "length": offset}, separators=(",", ":")
+        {**header, "layout": _layout(segments), "segments": described, "length": offset}, separators=(",", ":")
     ).encode()
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
@@ -89,6 +116,21 @@ def write_index(
         os.close(directory)
 
 
+def _layout(segments: list[tuple[Segment, NDArray[np.uint8]]]) -> int:
+    plain = all(is_path(name) for segment, _ in segments for name in segment.names)
+    return LAYOUT if plain else _LAYOUT_WITH_TERMS
+
+
+def _check_terms(path: str | os.PathLike[str], manifest: Mapping[str, Any]) -> None:
+    """A term that this covey can't compute is named now, rather than at the first match."""
+    for name in {name for described in manifest["segments"] for name in described["names"] if not is_path(name)}:
+        try:
+            term_of(name)
+        except FilterError as error:
+            reason = str(error).partition("\n")[0]
+            raise IndexFileError(f"{path}: the term {name[1:]} can't be computed here: {reason}") from None
+
+
 def _checksum(array: NDArray[Any]) -> int:
     return zlib.crc32(array.reshape(-1).view(np.uint8).data)
 
@@ -100,7 +142,7 @@ def _pad(file: BinaryIO) -> None:
 def read_index(
     path: str | os.PathLike[str], *, verify: bool = True
 ) -> tuple[dict[str, Any], list[tuple[Segment, NDArray[np.uint8]]]]:
-    """Map a file; the header and the segments with their bitmaps of deletions."""
+    """Map a file; the header (`index_header`) and the segments with their bitmaps of deletions."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -121,9 +163,10 @@ def read_index(
         raise IndexFileError(
             f"{path}: cut off ({size:,} bytes of {body + manifest['length']:,}); build the index again"
         )
-    if manifest.get("layout") != LAYOUT:
+    if manifest.get("layout") not in (LAYOUT, _LAYOUT_WITH_TERMS):
         raise IndexFileError(f"{path}: written by a version of covey with another layout; build the index again")
     segments = []
+    _check_terms(path, manifest)
     for described in manifest["segments"]:
         arrays = {}
         for name, (dtype, shape, offset, expected) in described["arrays"].items():

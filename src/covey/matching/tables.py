@@ -11,29 +11,27 @@ All tables of a segment share flat arrays, so that a segment is a handful of pla
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.filters.terms import is_path
+from covey.kernels import on_demand
+from covey.kernels.opcodes import COMPOSITE, GT, LE, LT, NOT_RANGE, NULL_SAFE_EQ, POINT, SPAN, STRING, SWEEP
 from covey.matching.coding import CodedLeaves, CodeSpaces
-from covey.matching.compile_kernels import compile_units
 from covey.matching.lowering import Flat
-from covey.matching.planning_kernels import (
-    COMPOSITE,
-    POINT,
-    SPAN,
-    SWEEP,
-    choose_accesses,
-    composite_keys,
-    group_costs,
-    lay_out,
-    mark_uses,
-    pivot_votes,
-    relocate,
-    signatures,
-)
+from covey.matching.options import BuildOptions
+
+if TYPE_CHECKING:
+    from covey.kernels.compiling import Units
+    from covey.kernels.planning import Accesses, Entries, Weights
 
 NO_ATTRIBUTE = -1
+_compiling = on_demand("compiling")
+_matching = on_demand("matching")
+_planning = on_demand("planning")
+
 _COMPOSITE_UNITS = 1024
 """A composite table is worth its look-up for each event only if at least this many units share it …"""
 _COMPOSITE_CANDIDATES = 24.0
@@ -42,6 +40,12 @@ _KEY_SPACE = 2**62
 _SWEPT_CHANCE = 0.01
 _SWEEP_ALL = 0.5
 """Where this share of the subscriptions is swept, the rest is as well: one way is quicker than two."""
+_ALL_SWEPT = -1.0
+"""A chance that every subscription is above."""
+MOST_NODES = 65_000
+"""Nodes of one diagram, whatever the limit: they are numbered with 16 bits."""
+MOST_IN_SIGNATURE = 65_535
+"""With more attributes than this, their numbers don't fit into a composite key's signature."""
 _SHARED_ATOMS = 8
 """Sweeping evaluates each distinct atom for all events: worth it where an atom stands in this many places or more."""
 
@@ -102,25 +106,17 @@ class Tables:
         return sum(int(getattr(self, field.name).nbytes) for field in fields(self))
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """How likely each code of each attribute is, as cumulative sums with a leading zero for each attribute."""
-
-    cumulative: NDArray[np.float64]
-    offsets: NDArray[np.int64]
-
-
 def weights_of_constants(flat: Flat, spaces: CodeSpaces, coded: CodedLeaves) -> Weights:
     """Weights without any knowledge of events: a code is as likely as subscriptions name it. Subscriptions ask for
     what there is, so this is a fair guess; half of the weight of every attribute lies on its being missing."""
     offsets = np.concatenate(([0], np.cumsum(spaces.size.astype(np.int64) + 1)))
     density = np.ones(int(offsets[-1]))
     comparison = flat.leaf_text < 0
-    comparison |= flat.leaf_kind == 3
-    points = np.where(flat.leaf_operator == 2, coded.high, coded.low)  # LE's constant is its upper end
-    points = np.where(flat.leaf_operator == 1, coded.high + 1, points)  # LT's lies just above
-    points = np.where(flat.leaf_operator == 3, coded.low - 1, points)  # GT's just below
-    named = comparison & (flat.leaf_operator <= 5)
+    comparison |= flat.leaf_kind == STRING
+    points = np.where(flat.leaf_operator == LE, coded.high, coded.low)  # its constant is its upper end
+    points = np.where(flat.leaf_operator == LT, coded.high + 1, points)  # lies just above
+    points = np.where(flat.leaf_operator == GT, coded.low - 1, points)  # just below
+    named = comparison & (flat.leaf_operator <= NULL_SAFE_EQ)
     np.add.at(density, offsets[flat.leaf_attribute[named]] + 1 + points[named], 1.0)
     return cumulated(density, offsets)
 
@@ -135,7 +131,8 @@ def cumulated(density: NDArray[np.float64], offsets: NDArray[np.int64]) -> Weigh
         density[missing] = np.maximum(totals, 1.0)
     running = np.cumsum(density)
     starts = np.repeat(running[offsets[:-1]], np.diff(offsets)) if len(missing) else running
-    return Weights(running - starts, offsets)
+    found: Weights = _planning.Weights(running - starts, offsets)
+    return found
 
 
 def build_tables(
@@ -144,62 +141,60 @@ def build_tables(
     coded: CodedLeaves,
     pattern_row: NDArray[np.int32],
     weights: Weights,
-    *,
-    two_valued: bool,
-    strict: bool,
-    node_limit: int,
-    order: str = "selectivity",
-    seed: int = 0,
+    options: BuildOptions,
 ) -> tuple[Tables, NDArray[np.int64]]:
     """The tables of some subscriptions, and the rows of those whose diagram would be over the limit."""
     sizes = spaces.size
     packed = np.stack([coded.low, coded.high, coded.class_low, coded.class_high], axis=1)
-    units, unit_start, unit_end, kids, group_type, group_start, group_end, atoms, failed = compile_units(
-        flat.tokens, flat.starts, flat.leaf_attribute, flat.leaf_operator, packed, sizes, two_valued, strict, node_limit
-    )
-    chance, cost, is_set = group_costs(
-        group_type, group_start, group_end, kids, atoms, weights.cumulative, weights.offsets
-    )
-    wide = len(flat.names) >= 65_535
-    signature = signatures(unit_start, unit_end, kids, atoms, weights.cumulative, weights.offsets, wide)
-    composite = _worthwhile_composites(signature, units, sizes)
-    sweep_chance = _sweep_chance(atoms, spaces)
-    access_unit, access_sort, access_atom, access_member = choose_accesses(
-        units, unit_start, unit_end, kids, group_type, group_start, group_end, atoms, weights.cumulative,
-        weights.offsets, cost, chance, is_set, signature, composite, sweep_chance,
+    node_limit = min(options.limits.diagram_nodes, MOST_NODES)
+    units, failed = _compiling.compile_units(
+        flat.tokens, flat.starts, flat.leaf_attribute, flat.leaf_operator, packed, sizes, options.is_two_valued,
+        _demanded(flat, options), node_limit,
     )  # fmt: skip
-    if sweep_chance <= 1.0 and np.count_nonzero(access_sort == SWEEP) > _SWEEP_ALL * flat.count:
-        access_unit, access_sort, access_atom, access_member = choose_accesses(
-            units, unit_start, unit_end, kids, group_type, group_start, group_end, atoms, weights.cumulative,
-            weights.offsets, cost, chance, is_set, signature, composite, -1.0,
-        )  # fmt: skip
+    estimates = _planning.group_costs(units, weights)
+    signature = _planning.signatures(units, weights, len(flat.names) >= MOST_IN_SIGNATURE)
+    composite = _worthwhile_composites(signature, units.subscription, sizes)
+    chance = _sweep_chance(units.atoms, spaces)
+    accesses = _planning.choose_accesses(units, weights, estimates, signature, composite, chance)
+    if chance <= 1.0 and np.count_nonzero(accesses.sort == SWEEP) > _SWEEP_ALL * flat.count:
+        accesses = _planning.choose_accesses(units, weights, estimates, signature, composite, _ALL_SWEPT)
 
-    # A table is known by (sort of access, key attribute or signature).
-    is_composite, is_point = access_sort == COMPOSITE, access_sort == POINT
-    attribute = np.where(access_atom >= 0, atoms[access_atom, 0] if len(atoms) else 0, NO_ATTRIBUTE).astype(np.int64)
-    identity = np.where(is_composite, signature[access_unit] if len(signature) else 0, attribute)
-    table_key = np.stack([access_sort.astype(np.int64), identity], axis=1)
-    distinct, table = np.unique(table_key, axis=0, return_inverse=True)
-    table = table.reshape(-1).astype(np.int64)
-    pivot = _choose_pivots(
-        distinct, access_unit, access_sort, access_atom, table, unit_start, unit_end, kids, atoms, weights, signature
-    )
-    ranks, group_rank = _ranks(order, seed, flat, atoms, chance, weights)
-    low, high, start, end, nodes, over = lay_out(
-        access_unit, access_sort, access_atom, access_member, pivot[table] if len(table) else table.astype(np.int32),
-        units, unit_start, unit_end, kids, group_type, group_start, group_end, atoms, ranks, group_rank, signature,
-        node_limit,
-    )  # fmt: skip
-    failed[units[access_unit[over == 1]]] = 1
-
-    key = np.zeros(len(access_unit), dtype=np.int64)
-    if len(atoms):
-        key[is_point] = atoms[access_atom[is_point], 2]
-    key[is_composite] = composite_keys(access_unit[is_composite], unit_start, unit_end, kids, atoms, signature, sizes)
-    tables = _assemble(
-        distinct, pivot, table, key, low, high, start, end, nodes, units[access_unit], sizes, pattern_row
-    )
+    filed = _filed(accesses, units, signature, sizes)
+    pivot = _choose_pivots(filed, accesses, units, weights, signature)
+    ranks, group_rank = _ranks(options, flat, units.atoms, estimates.chance, weights)
+    pivots = pivot[filed.table] if len(filed.table) else filed.table.astype(np.int32)
+    entries, over = _planning.lay_out(accesses, pivots, units, ranks, group_rank, signature, node_limit)
+    failed[units.subscription[accesses.unit[over == 1]]] = 1
+    tables = _assemble(filed, pivot, entries, units.subscription[accesses.unit], sizes, pattern_row)
     return tables, np.flatnonzero(failed)
+
+
+def _demanded(flat: Flat, options: BuildOptions) -> NDArray[np.uint8]:
+    """Which attributes strict semantics asks for: terms aren't, but what is inside them (`strict_terms`)."""
+    return np.array([is_path(name) for name in flat.names] if options.is_strict else [], dtype=np.uint8)
+
+
+class _Filed(NamedTuple):
+    """Which table each access goes to, and under which key there."""
+
+    distinct: NDArray[np.int64]
+    """[table, (sort of access, key attribute or signature)]: what a table is known by."""
+    table: NDArray[np.int64]
+    key: NDArray[np.int64]
+
+
+def _filed(accesses: Accesses, units: Units, signature: NDArray[np.int64], sizes: NDArray[np.int32]) -> _Filed:
+    atoms = units.atoms
+    is_composite, is_point = accesses.sort == COMPOSITE, accesses.sort == POINT
+    attribute = np.where(accesses.atom >= 0, atoms[accesses.atom, 0] if len(atoms) else 0, NO_ATTRIBUTE)
+    identity = np.where(is_composite, signature[accesses.unit] if len(signature) else 0, attribute.astype(np.int64))
+    table_key = np.stack([accesses.sort.astype(np.int64), identity], axis=1)
+    distinct, table = np.unique(table_key, axis=0, return_inverse=True)
+    key = np.zeros(len(accesses.unit), dtype=np.int64)
+    if len(atoms):
+        key[is_point] = atoms[accesses.atom[is_point], 2]
+    key[is_composite] = _planning.composite_keys(accesses.unit[is_composite], units, signature, sizes)
+    return _Filed(distinct, table.reshape(-1).astype(np.int64), key)
 
 
 def _sweep_chance(atoms: NDArray[np.int32], spaces: CodeSpaces) -> float:
@@ -248,19 +243,13 @@ def signature_attributes(signature: int) -> list[int]:
 
 
 def _choose_pivots(
-    distinct: NDArray[np.int64], access_unit: NDArray[np.int32], access_sort: NDArray[np.int8],
-    access_atom: NDArray[np.int32], table: NDArray[np.int64], unit_start: NDArray[np.int64],
-    unit_end: NDArray[np.int64], kids: NDArray[np.int32], atoms: NDArray[np.int32], weights: Weights,
-    signature: NDArray[np.int64],
-) -> NDArray[np.int32]:  # fmt: skip
+    filed: _Filed, accesses: Accesses, units: Units, weights: Weights, signature: NDArray[np.int64]
+) -> NDArray[np.int32]:
     """One pivot for each table: the attribute whose ranges narrow its entries most in all."""
-    pivot = np.full(len(distinct), NO_ATTRIBUTE, dtype=np.int32)
-    span = distinct[:, 0] == SPAN
-    pivot[span] = distinct[span, 1]
-    voted, attribute, gain = pivot_votes(
-        access_unit, access_sort, access_atom, table, unit_start, unit_end, kids, atoms, weights.cumulative,
-        weights.offsets, signature,
-    )  # fmt: skip
+    pivot = np.full(len(filed.distinct), NO_ATTRIBUTE, dtype=np.int32)
+    span = filed.distinct[:, 0] == SPAN
+    pivot[span] = filed.distinct[span, 1]
+    voted, attribute, gain = _planning.pivot_votes(accesses, filed.table, units, weights, signature)
     if not len(voted):
         return pivot
     pairs = voted.astype(np.int64) << 32 | attribute
@@ -272,12 +261,12 @@ def _choose_pivots(
 
 
 def _ranks(
-    order: str, seed: int, flat: Flat, atoms: NDArray[np.int32], chance: NDArray[np.float64], weights: Weights
+    options: BuildOptions, flat: Flat, atoms: NDArray[np.int32], chance: NDArray[np.float64], weights: Weights
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """By what the members of a group are ordered: a key for each atom and one for each group."""
-    count = len(atoms)
+    count, order = len(atoms), options.order
     if order == "random":
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng(options.seed)
         return generator.random(count, dtype=np.float32), generator.random(len(chance), dtype=np.float32)
     if order == "attribute":
         return atoms[:, 0].astype(np.float32), np.full(len(chance), len(flat.names), dtype=np.float32)
@@ -285,10 +274,10 @@ def _ranks(
         often = np.bincount(flat.leaf_attribute, minlength=len(flat.names)).astype(np.float32)
         return -often[atoms[:, 0]], np.zeros(len(chance), dtype=np.float32)
     first, last = weights.offsets[atoms[:, 0]], weights.offsets[atoms[:, 0] + 1] - 1
-    plain = atoms[:, 1] <= 1
+    plain = atoms[:, 1] <= NOT_RANGE
     low, high = np.where(plain, atoms[:, 2], 0), np.where(plain, atoms[:, 3], 0)
     share = (weights.cumulative[first + high + 1] - weights.cumulative[first + low]) / weights.cumulative[last]
-    share = np.where(atoms[:, 1] == 1, 1.0 - share, share)
+    share = np.where(atoms[:, 1] == NOT_RANGE, 1.0 - share, share)
     patterns = np.array([0.0, 0.0, 0.25, 0.5, 0.75, 0.75])
     # A pattern costs a gather for each event, so it is asked after plain ranges of a like chance.
     share = np.where(plain, share, patterns[atoms[:, 1]] + 0.5)
@@ -296,15 +285,15 @@ def _ranks(
 
 
 def _assemble(
-    distinct: NDArray[np.int64], pivot: NDArray[np.int32], table: NDArray[np.int64], key: NDArray[np.int64],
-    low: NDArray[np.int32], high: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int64],
-    nodes: NDArray[np.int32], subscription: NDArray[np.int32], sizes: NDArray[np.int32],
-    pattern_row: NDArray[np.int32],
+    filed: _Filed, pivot: NDArray[np.int32], entries: Entries, subscription: NDArray[np.int32],
+    sizes: NDArray[np.int32], pattern_row: NDArray[np.int32],
 ) -> Tables:  # fmt: skip
+    distinct, table, key = filed
+    low, high, start, end, nodes = entries
     order = np.lexsort((subscription, low, key, table))
     table, key = table[order], key[order]
     length = (end - start)[order]
-    start, nodes = relocate(order, start, end, nodes)
+    start, nodes = _planning.relocate(order, start, end, nodes)
     end = start + length
     swept = int(end[table == 0].max(initial=0)) if len(distinct) and distinct[0, 0] == SWEEP else 0
     fresh = np.ones(len(order), dtype=bool)
@@ -334,7 +323,7 @@ def _assemble(
         slot_start.append(sum(len(part) for part in slot_keys))
 
     rows = nodes[:, 0].copy()
-    patterned = nodes[:, 1] >= 2
+    patterned = nodes[:, 1] > NOT_RANGE
     rows[patterned] = pattern_row[nodes[patterned, 2]]
     packed = _packed(nodes, rows)
     sweep_atoms, sweep_node_atom = _distinct_rows(packed[:swept, :3])
@@ -371,13 +360,11 @@ def _packed(nodes: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int
 
 
 def _hashed(keys: NDArray[np.int64], first: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    from covey.matching.kernels import fill_slots
-
     size = 16
     while size < 2 * len(keys):
         size *= 2
     slots, partitions = np.full(size, -1, dtype=np.int64), np.full(size, -1, dtype=np.int32)
-    fill_slots(keys, first, slots, partitions)
+    _matching.fill_slots(keys, first, slots, partitions)
     return slots, partitions
 
 
@@ -386,9 +373,9 @@ def _uses(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Which rows each table's diagrams test."""
     marks = np.zeros((count, int(rows.max()) + 1 if len(rows) else 0), dtype=np.uint8)
-    mark_uses(table, start, end, rows, marks)
+    _planning.mark_uses(table, start, end, rows, marks)
     tables, used = np.nonzero(marks)
     return np.searchsorted(tables, np.arange(count + 1)).astype(np.int32), used.astype(np.int32)
 
 
-__all__ = ["NO_ATTRIBUTE", "SWEEP", "Tables", "Weights", "build_tables", "weights_of_constants"]
+__all__ = ["NO_ATTRIBUTE", "SWEEP", "Tables", "build_tables", "weights_of_constants"]

@@ -5,9 +5,9 @@ and clocks. May import `covey.routing` and all below it; must not know the simul
 aiohttp and prometheus_client, which the extra `broker` brings.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from covey.lazily import names_of
+from covey.lazy_names import have_names
 from covey.network.errors import (
     ClosedError,
     ConnectionLostError,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from covey.network.tls import client_context
     from covey.network.tokens import Principal, sign
 
-_find = names_of(
+have_names(
     "covey.network",
     {
         "covey.network.asyncio.client": ("connect",),
@@ -46,12 +46,6 @@ _find = names_of(
         ),
     },
 )
-
-
-def __getattr__(name: str) -> Any:
-    """Imported when it is first used: clients don't need what a broker does."""
-    return _find(name)
-
 
 __all__ = [
     "ClosedError",

@@ -4,10 +4,10 @@
     GET  /v1/routes      what each neighbour has told, and has been told
     POST /v1/trace       an event's next hops, and why; nothing is published
     GET  /metrics        for Prometheus
-    GET  /healthz        the process answers
-    GET  /readyz         the broker takes connections
+    GET  /healthz        the process answers: whoever restarts brokers asks this
+    GET  /readyz         the broker takes connections, and keeps up: whoever sends clients to brokers asks this
 
-Where there is authentication, all but the last two need a principal with `admin`.
+Where there is authentication, all but the last two need a principal with `monitor`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import msgspec
 from aiohttp import web
 
 from covey.filters.algebra import Filter
+from covey.network.client_sockets import Connections
 from covey.network.configuration import ServerConfig
 from covey.network.engine import Engine
 from covey.network.errors import FrameError
@@ -27,7 +28,8 @@ from covey.network.frames import wrong_shape
 from covey.network.identity import Identity
 from covey.network.links import Links
 from covey.network.metrics import Metrics
-from covey.network.passages import passage
+from covey.network.tracing import trace_event
+from covey.routing.by_table import ByTable
 from covey.routing.inspection import status
 
 MOST_SHOWN: Final = 1_000
@@ -37,11 +39,14 @@ MOST_SHOWN: Final = 1_000
 class Admin:
     """Serves operators."""
 
-    def __init__(self, config: ServerConfig, engine: Engine, identity: Identity, links: Links) -> None:
+    def __init__(
+        self, config: ServerConfig, engine: Engine, identity: Identity, links: Links, connections: Connections
+    ) -> None:
         self._config = config
         self._engine = engine
         self._identity = identity
         self._links = links
+        self._connections = connections
         self._metrics = Metrics(engine)
 
     def routes(self) -> list[web.RouteDef]:
@@ -67,16 +72,18 @@ class Admin:
             return web.Response(status=503, text="stopped\n")
         if inputs >= limits.waiting_inputs or records >= limits.waiting_records:
             return web.Response(status=503, text="too much is waiting\n")
+        if self._connections.are_full:
+            return web.Response(status=503, text="there are too many connections\n")
         return web.Response(text="ok\n")
 
     async def metrics(self, request: web.Request) -> web.Response:
         """Figures for Prometheus."""
-        self._identity.check_admin(request)
+        self._identity.check_right(request, "monitor")
         return web.Response(body=self._metrics.text(), headers={"Content-Type": self._metrics.content_type})
 
     async def status(self, request: web.Request) -> web.Response:
         """The broker in figures."""
-        self._identity.check_admin(request)
+        self._identity.check_right(request, "monitor")
         found = status(self._engine.broker)
         inputs, records = self._engine.waiting
         links = [
@@ -90,8 +97,8 @@ class Admin:
                 "filtering": link.filtering,
                 "outbox": link.outbox,
                 "unacknowledged": link.unacked,
-                "told": len(link.exported[0]),
-                "heard": len(link.held[0]),
+                "told": len(link.exported.subscriptions),
+                "heard": len(link.held.subscriptions),
             }
             for link in found.links
         ]
@@ -108,6 +115,7 @@ class Admin:
                 "events_kept": found.events_kept,
                 "waiting_inputs": inputs,
                 "waiting_records": records,
+                "behind": self._engine.broker.behind,
                 "published": self._engine.counts.published,
                 "sent": self._engine.counts.sent,
                 "links": links,
@@ -117,7 +125,7 @@ class Admin:
 
     async def tables(self, request: web.Request) -> web.Response:
         """What each neighbour has told, and has been told."""
-        self._identity.check_admin(request)
+        self._identity.check_right(request, "monitor")
         found = status(self._engine.broker)
         return _json(
             {
@@ -127,8 +135,8 @@ class Admin:
                         "client": client.id,
                         "connected": client.up,
                         "queued": len(client.queue),
-                        "subscriptions": _claims(client.claims[0]),
-                        "advertisements": _claims(client.claims[1]),
+                        "subscriptions": _claims(client.claims.subscriptions),
+                        "advertisements": _claims(client.claims.advertisements),
                     }
                     for client in islice(self._engine.broker.clients, MOST_SHOWN)
                 ],
@@ -136,8 +144,14 @@ class Admin:
                     {
                         "peer": link.peer,
                         "in_tree": link.in_tree,
-                        "heard": {"subscriptions": _shown(link.held[0]), "advertisements": _shown(link.held[1])},
-                        "told": {"subscriptions": _shown(link.exported[0]), "advertisements": _shown(link.exported[1])},
+                        "heard": {
+                            "subscriptions": _shown(link.held.subscriptions),
+                            "advertisements": _shown(link.held.advertisements),
+                        },
+                        "told": {
+                            "subscriptions": _shown(link.exported.subscriptions),
+                            "advertisements": _shown(link.exported.advertisements),
+                        },
                     }
                     for link in found.links
                 ],
@@ -146,7 +160,7 @@ class Admin:
 
     async def trace(self, request: web.Request) -> web.Response:
         """Where an event would go from here; `from=PEER` for one that comes from a neighbour."""
-        self._identity.check_admin(request)
+        self._identity.check_right(request, "monitor")
         try:
             event = msgspec.json.decode(await request.read(), type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
@@ -154,7 +168,7 @@ class Admin:
         wrong = wrong_shape(event, self._engine.limits)
         if wrong is not None:
             raise FrameError(wrong)
-        found = passage(self._engine.broker, event, request.query.get("from"), MOST_SHOWN)
+        found = trace_event(self._engine.broker, event, request.query.get("from"), MOST_SHOWN)
         return _json(
             {
                 "broker": self._config.broker.broker,
@@ -180,8 +194,12 @@ def _claims(claims: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def _tables(filters: ByTable[dict[str, Filter]]) -> dict[str, list[str]]:
+    return {table.name.lower(): _shown(entries) for table, entries in filters.by_table()}
+
+
 def _shown(filters: Mapping[str, Filter]) -> list[str]:
-    return sorted(str(one) for one in islice(filters.values(), MOST_SHOWN))
+    return sorted(str(condition) for condition in islice(filters.values(), MOST_SHOWN))
 
 
 def _json(value: Any) -> web.Response:

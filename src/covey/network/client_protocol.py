@@ -10,11 +10,16 @@ Why nothing is lost and little comes twice:
 - Acknowledgements are cumulative and work may end in any order, so the least that isn't finished holds the rest back.
 
 Credit is granted back when a delivery is taken out of its subscription, so what waits in a client is bounded by what
-the broker grants at the start, whatever it asked for. A delivery of a former session grants nothing in this one.
+the broker grants at the start, in deliveries and in bytes, whatever it asked for. A delivery of a former session grants
+nothing in this one.
+
+What is lost is counted: the broker says what it drops; and where a session broke, how many deliveries without a number
+it had in it, of which what didn't come is lost.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,6 +34,7 @@ from covey.routing.messages import (
     ClientMessage,
     Credit,
     Deliver,
+    Gap,
     Publication,
     Publish,
     Subscribe,
@@ -121,6 +127,14 @@ class ClientProtocol:
     _last_number: int = 0
     _used: int = 0
     _grant_at: int = 1
+    _used_bytes: int = 0
+    _grant_at_bytes: int = sys.maxsize
+    missed: int = 0
+    """Deliveries that the broker dropped, or that were lost with a connection."""
+    held: str = ""
+    """Why the broker holds publications back; empty where it doesn't."""
+    _came: int = 0
+    """Deliveries without a number that came in this session, or that the broker said it dropped."""
 
     # What the client wants
 
@@ -197,14 +211,23 @@ class ClientProtocol:
         self.epoch += 1
         self.broker = message.broker
         self._used, self._grant_at = 0, max(1, int(message.credit * GRANT_PART))
+        # A broker of protocol 1 counts deliveries alone.
+        self._used_bytes, self._grant_at_bytes = 0, int(message.credit_bytes * GRANT_PART) or sys.maxsize
+        if self.epoch > 1:
+            # The session before was this one's own; what came in it is known.
+            self.missed += max(0, message.meant - self._came)
+        self._came = 0
+        self.held = message.held
         self._last_number = max(self._last_number, message.published)
         kept = set(message.subscriptions)
-        if not any(one.durable and one.id in kept for one in self.claims.values() if isinstance(one, Subscribe)):
+        if not any(
+            claim.durable and claim.id in kept for claim in self.claims.values() if isinstance(claim, Subscribe)
+        ):
             self._window = AcknowledgementWindow()
         done: list[Answer] = []
         self.outgoing = []
-        waiting = {(isinstance(one.message, Advertise), one.message.id) for one in self._pending.values()
-                   if isinstance(one.message, Subscribe | Advertise)}  # fmt: skip
+        waiting = {(isinstance(request.message, Advertise), request.message.id) for request in self._pending.values()
+                   if isinstance(request.message, Subscribe | Advertise)}  # fmt: skip
         self._resuming = {}
         for key, claim in self.claims.items():
             if key not in waiting:
@@ -221,7 +244,7 @@ class ClientProtocol:
         return done
 
     def _was_published(self, message: ClientMessage, published: int) -> bool:
-        return isinstance(message, Publish) and all(0 < one.number <= published for one in message.events)
+        return isinstance(message, Publish) and all(0 < event.number <= published for event in message.events)
 
     def lost(self) -> list[int]:
         """The session ended; gives requests that can't be made again."""
@@ -260,20 +283,29 @@ class ClientProtocol:
 
     def delivered(self, message: Deliver) -> bool:
         """A delivery came; whether it is to be handed out."""
-        if not message.number or self._window.came(message.number):
+        if not message.number:
+            self._came += 1
             return True
-        self.taken(self.epoch)
+        if self._window.came(message.number):
+            return True
+        self.taken(self.epoch, 1, message.bytes)
         if message.number <= self._window.acknowledged:
             self._say(Acknowledge(self._window.acknowledged))
         return False
 
-    def taken(self, epoch: int, deliveries: int = 1) -> None:
+    def gap(self, message: Gap) -> None:
+        """The broker dropped deliveries."""
+        self.missed += message.deliveries
+        self._came += message.unnumbered
+
+    def taken(self, epoch: int, deliveries: int = 1, size: int = 0) -> None:
         """Deliveries of some session left the client's own queues."""
         if epoch == self.epoch and self.broker:
             self._used += deliveries
-            if self._used >= self._grant_at:
-                self._say(Credit(self._used))
-                self._used = 0
+            self._used_bytes += size
+            if self._used >= self._grant_at or self._used_bytes >= self._grant_at_bytes:
+                self._say(Credit(self._used, self._used_bytes))
+                self._used = self._used_bytes = 0
 
     def finish(self, *numbers: int) -> None:
         """Numbered deliveries needn't come again."""

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 
 from aiohttp import WSMsgType, web
 
+from covey.network.doorway import Doorway
 from covey.network.engine import Engine
-from covey.network.errors import FrameError, NetworkError
+from covey.network.errors import FrameError, IdentityError, NetworkError
 from covey.network.frames import (
     ANSWERS_PACKED,
     ANSWERS_WRITTEN,
@@ -23,12 +24,12 @@ from covey.network.frames import (
     WRITTEN,
     decode_client,
 )
-from covey.network.identity import Identity, client_name
-from covey.network.limits import Rate
+from covey.network.identity import Caller, Identity, client_name
 from covey.network.sessions import Session
 from covey.network.sockets import CLOSING_SECONDS, FrameSender
+from covey.network.standing import Standing
 from covey.network.tokens import Principal
-from covey.routing.messages import ClientAnswer, Publish
+from covey.routing.messages import CAPABILITIES, ClientAnswer, Publish
 
 log = logging.getLogger("covey.network")
 
@@ -44,14 +45,21 @@ class Connections:
         self._limits = engine.limits
         self._counts = engine.counts
         self._by_name: Counter[str] = Counter()
+        self.doorway: Doorway | None = None
+        """Where connections come from, which counts those that are nobody's session."""
 
     @property
     def open(self) -> int:
         """Connections at present."""
         return self._by_name.total()
 
+    @property
+    def are_full(self) -> bool:
+        """Whether nobody else can connect."""
+        return self.open >= self._limits.connections
+
     @contextmanager
-    def one(self, principal: Principal) -> Iterator[None]:
+    def one(self, principal: Principal, request: web.Request) -> Iterator[None]:
         """Count one connection while it is there; raises TooManyError."""
         name, limits = principal.name, self._limits
         if self.open >= limits.connections or (name and self._by_name[name] >= limits.client_connections):
@@ -60,6 +68,8 @@ class Connections:
                 "there are too many connections (limits connections, client_connections); try again later"
             )
         self._by_name[name] += 1
+        if self.doorway is not None:
+            self.doorway.known(request)
         try:
             yield
         finally:
@@ -68,20 +78,28 @@ class Connections:
                 del self._by_name[name]
 
 
+def capabilities_of(request: web.Request) -> list[str]:
+    """What a client says that it knows of beyond protocol 1, as far as this broker knows it too."""
+    said = request.query.get("capabilities", "").split(",")
+    return [name for name in CAPABILITIES if name in said]
+
+
 class ClientSockets:
     """Serves clients over WebSockets."""
 
-    def __init__(self, engine: Engine, identity: Identity, connections: Connections) -> None:
+    def __init__(self, engine: Engine, identity: Identity, standing: Standing, connections: Connections) -> None:
         self._engine = engine
+        self._accounts = engine.accounts
         self._identity = identity
+        self._standing = standing
         self._connections = connections
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """One connection, from its opening to its end."""
         limits = self._engine.limits
-        principal = self._identity.client(request)
-        name = client_name(principal, request.query.get("client"), limits.name_length)
-        with self._connections.one(principal):
+        caller = self._identity.caller(request)
+        name = client_name(caller.principal, request.query.get("client"), limits.name_length)
+        with self._connections.one(caller.principal, request):
             socket = web.WebSocketResponse(
                 protocols=(PACKED, WRITTEN),
                 # aiohttp refuses what has as many bytes.
@@ -92,10 +110,10 @@ class ClientSockets:
             )
             async with asyncio.timeout(limits.handshake_seconds):
                 await socket.prepare(request)
-            await self._talk(request, socket, principal, name)
+            await self._talk(request, socket, caller, name)
         return socket
 
-    async def _talk(self, request: web.Request, socket: web.WebSocketResponse, principal: Principal, name: str) -> None:
+    async def _talk(self, request: web.Request, socket: web.WebSocketResponse, caller: Caller, name: str) -> None:
         engine = self._engine
 
         def cut() -> None:
@@ -104,14 +122,16 @@ class ClientSockets:
 
         codec = ANSWERS_WRITTEN if socket.ws_protocol == WRITTEN else ANSWERS_PACKED
         sender: FrameSender[ClientAnswer] = FrameSender(
-            socket, codec, buffer_bytes=engine.limits.send_buffer_bytes, cut=cut
+            socket, codec, buffer_bytes=engine.limits.send_buffer_bytes, cut=cut, buffers=engine.buffers
         )
         sending = asyncio.create_task(sender.run())
-        session = engine.open_client(name, principal.permissions, sender)
-        expiry = None
-        if principal.expires is not None:
-            left = principal.expires - engine.clock()
-            expiry = asyncio.get_running_loop().call_later(left, sender.close, "the token has expired", POLICY)
+        try:
+            session = self._standing.open(caller, name, sender, capabilities_of(request))
+        except IdentityError as error:
+            sender.close(str(error), POLICY)
+            await asyncio.wait([sending], timeout=CLOSING_SECONDS)
+            sending.cancel()
+            return
         try:
             await self._read(socket, session)
         except FrameError as error:
@@ -120,17 +140,15 @@ class ClientSockets:
             sender.close(str(error), error.code)
             await asyncio.wait([sending], timeout=CLOSING_SECONDS)
         finally:
-            engine.end(session)
+            self._standing.end(session)
             engine.counts.sessions_cut += sender.overflowed
-            if expiry is not None:
-                expiry.cancel()
             if sender.reason and not sending.done():
                 await asyncio.wait([sending], timeout=CLOSING_SECONDS)
             sending.cancel()
 
     async def _read(self, socket: web.WebSocketResponse, session: Session) -> None:
         limits = self._engine.limits
-        messages_rate, events_rate = Rate(limits.message_rate), Rate(limits.event_rate)
+        held = 0
         async for frame in socket:
             if frame.type is WSMsgType.ERROR:
                 break
@@ -139,11 +157,14 @@ class ClientSockets:
             if len(frame.data) > limits.message_bytes:
                 raise FrameError(f"a frame of {len(frame.data):,} bytes; message_bytes is the limit", TOO_LARGE)
             messages = decode_client(frame.data, limits)
-            now = time.monotonic()
             events = sum(len(message.events) for message in messages if isinstance(message, Publish))
-            delay = max(messages_rate.take(len(messages), now), events_rate.take(events, now) if events else 0.0)
+            delay = self._accounts.take(session.owner, len(messages), events, len(frame.data), time.monotonic())
             for message in messages:
                 self._engine.say(session, message)
             if delay:
                 await asyncio.sleep(delay)
-            await self._engine.room()
+            held = held + len(frame.data) if events and self._engine.is_pressed else 0
+            if held > limits.message_bytes:
+                # A client that was told waits by itself. One that goes on is read no further, what it takes included.
+                await self._engine.unpressed()
+            await self._engine.room(session)

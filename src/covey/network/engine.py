@@ -1,63 +1,94 @@
 """The engine: drives one broker by what sockets, the clock and the disk report.
 
-Inputs wait in one queue. A *turn* hands as many of them to the broker as fit into a few milliseconds, one when one is
-there, hundreds under load; publications that follow each other are one input, whoever they come from, so that they are
-matched together. A turn's rows are submitted to the journal together, and its messages wait until the journal says that
-these rows are committed. Messages keep their order, so nothing that a client or a neighbour hears can be
-undone by a crash. Turns go on while commits are under way; a turn without rows is shipped with the commit before it.
+Inputs wait in queues by session and are taken fairly (`fair_inputs.py`). A *turn* hands as many of them to the broker
+as fit into a few milliseconds, one when one is there, hundreds under load; publications that are next in their queues
+are one input, whoever they come from, so that they are matched together. A turn's rows are submitted to the journal
+together, and its messages wait until the journal says that these rows are committed. Messages keep their order, so
+nothing that a client or a neighbour hears can be undone by a crash. Turns go on while commits are under way; a turn
+without rows is shipped with the commit before it.
 
-Nothing here grows without bound: above `waiting_inputs` or `waiting_records`, readers wait in `room`, and TCP makes the
-senders wait. What is sent is bounded by each session's outlet.
+What requests put off (covering, merging and the like beyond their budget) is done when nothing waits, and in small
+pieces now and then when something does; where much waits, requests leave all of it for later.
 
-A broker that raises has a defect, and its memory can't be trusted against its journal: the engine stops, and with it
-the server. Starting it again restores what was committed.
+Nothing here grows without bound: above `waiting_inputs`, readers of sessions that have something waiting wait in
+`room`, above `waiting_records` all of them do, and TCP makes the senders wait. What is sent is bounded by each
+session's outlet.
+
+A broker that raises has a defect. It has taken the input back by then (`covey.routing.undo`), so whoever sent it loses
+the connection and nobody else notices; of publications that were put together, each is tried alone. Where taking back
+failed, or there is nobody to blame (time, a connection that is gone), the broker is restored from its journal after all
+that waits is committed: every session is told to come again, and the input is set aside (`set_aside.py`). Too many
+restarts in a minute stop the engine, and with it the server.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Final, TypeAlias
 
+from covey.network.accounts import Accounts
 from covey.network.errors import NetworkError
-from covey.network.frames import GOING_AWAY, TAKEN
+from covey.network.fair_inputs import FairInputs
+from covey.network.frames import GOING_AWAY, INTERNAL, RESTARTING, TAKEN
 from covey.network.limits import DEFAULT_NETWORK_LIMITS, NetworkLimits
+from covey.network.send_buffers import SendBuffers
 from covey.network.sessions import Closing, Outlet, Session
+from covey.network.set_aside import described
 from covey.network.storage import Journal
 from covey.routing.broker import Broker
 from covey.routing.config import BrokerConfig
+from covey.routing.defects import BrokenError, DefectError
 from covey.routing.journal import Outputs, Record
 from covey.routing.messages import (
     ClientDown,
     ClientMessage,
     ClientUp,
+    Deliveries,
     FromClient,
     FromPeer,
+    Held,
     Input,
     OperatorMessage,
     PeerDown,
     PeerMessage,
     PeerUp,
     Permissions,
+    Permit,
+    Pressure,
+    Publications,
     Publish,
     Tick,
     ToClient,
     ToPeer,
+    Work,
 )
+from covey.routing.ranges import OWN_REQUESTS
 
 TURN_SECONDS: Final = 0.005
 """How long a turn goes on taking inputs: sockets are read between turns."""
+MANY_INPUTS: Final = 64
+"""Inputs that wait, from which on requests leave all work on relations for later."""
+WORK_STEPS: Final = 3_000
+"""Steps of what requests put off that are done in one piece: some milliseconds."""
+WORK_EVERY_SECONDS: Final = 0.1
+"""Time from one such piece to the next while inputs wait."""
 TOGETHER: Final = 2_000
 """Events from which on publications aren't put together any further: a turn would take too long."""
 SHORTEST_WAIT: Final = 0.01
 """Seconds between two ticks at least."""
+
+RESTARTS: Final = 3
+"""Restarts from the journal within `RESTARTS_SECONDS`, after which the engine stops."""
+RESTARTS_SECONDS: Final = 60.0
 
 _CARRIERS: Final = (ToClient, ToPeer)
 
@@ -80,6 +111,14 @@ class Counts:
     sessions_cut: int = 0
     bad_frames: int = 0
     refused_connections: int = 0
+    unknown_messages: int = 0
+    strangers: int = 0
+    turned_away: int = 0
+    reloads: int = 0
+    failed_reloads: int = 0
+    ended_sessions: int = 0
+    defects: int = 0
+    restarts: int = 0
 
 
 class Clock:
@@ -102,11 +141,17 @@ class Engine:
     ) -> None:  # fmt: skip
         self.limits = limits
         self.counts = Counts()
+        self.accounts = Accounts(limits)
+        """What principals send and cost, over all of their sessions."""
+        self.buffers = SendBuffers(limits.send_buffers_bytes)
+        """What waits for clients' connections."""
+        self._unpressed = asyncio.Event()
+        self._unpressed.set()
         self.clock = clock or Clock()
         self._journal = journal
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._inputs: deque[tuple[Session | None, Input]] = deque()
+        self._inputs = FairInputs()
         self._records: list[Record] = []
         self._mail: Mail = {}
         self._in_flight: deque[tuple[int, Mail]] = deque()
@@ -115,28 +160,55 @@ class Engine:
         self._present: dict[tuple[bool, str], Session] = {}
         self._latest: dict[str, Session] = {}
         self._numbers = itertools.count(1)
-        self._requests = itertools.count(1 << 40)
+        self._requests = itertools.count(OWN_REQUESTS)
         self._scheduled = False
+        self._worked_at = 0.0
         self._stopping = False
+        self._config = config
+        self._restarting = False
+        self._restarted_at: deque[float] = deque(maxlen=RESTARTS)
+        self._taking: Input | None = None
+        """What the broker is about."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf
-        self._room = asyncio.Event()
-        self._room.set()
+        self._held: dict[asyncio.Future[None], Session | None] = {}
+        """Readers that wait for room."""
         self._idle = asyncio.Event()
         self._idle.set()
         self.stopped: asyncio.Future[None] = self._loop.create_future()
         self.broker, outputs = Broker.restore(config, journal.rows(), self.clock())
+        damaged = getattr(self.broker, "damaged", ())
+        if damaged:
+            log.warning(
+                "%d rows of the journal can't be read; they are set aside in its space damaged, and the broker goes on "
+                "without them: %s", len(damaged), ", ".join(damaged[:10]),
+            )  # fmt: skip
         self._collect(outputs)
         self._ship()
         self._set_timer()
+        self._go_on()
 
     # Sessions
 
-    def open_client(self, name: str, permissions: Permissions, outlet: Outlet) -> Session:
-        """A client's session; one that this client had before ends."""
-        session = self._latest[name] = Session(name, next(self._numbers), outlet, permissions)
-        self._put(session, ClientUp(name, permissions, session.number))
+    def open_client(
+        self,
+        name: str,
+        permissions: Permissions,
+        outlet: Outlet,
+        owner: str = "",
+        capabilities: Iterable[str] = (),
+    ) -> Session:
+        """A client's session; one that this client had before ends. `owner` is its principal, if that is known: all
+        sessions of a principal share one queue."""
+        session = self._latest[name] = Session(name, next(self._numbers), outlet, permissions, owner)
+        self._put(session, ClientUp(name, permissions, session.number, tuple(capabilities), owner))
         return session
+
+    def permit(self, session: Session, permissions: Permissions) -> None:
+        """What a client may do from now on, also in what it said before and waits."""
+        session.permissions = permissions
+        # The broker can't hear of it before it has heard of the session; otherwise nothing goes before it.
+        self._put(None if session.open else session, Permit(session.name, permissions, session.number))
 
     def open_peer(self, name: str, outlet: Outlet) -> Session:
         """A neighbour's session; the one before it ends."""
@@ -172,9 +244,37 @@ class Engine:
         self.say(session, request(number))
         await answered
 
-    async def room(self) -> None:
-        """Wait until there is room for inputs."""
-        await self._room.wait()
+    async def room(self, session: Session | None = None) -> None:
+        """Wait until there is room for inputs of a session. One that has nothing waiting isn't held up by others'."""
+        if self._has_room(session):
+            return
+        held: asyncio.Future[None] = self._loop.create_future()
+        self._held[held] = session
+        try:
+            await held
+        finally:
+            self._held.pop(held, None)
+
+    def press(self, reason: str) -> None:
+        """Hold publishers back, for a reason; or, without one, let them go on."""
+        if bool(reason) != self._unpressed.is_set():
+            return
+        if reason:
+            self._unpressed.clear()
+            log.warning("publishers are held back: %s", reason)
+        else:
+            self._unpressed.set()
+            log.warning("publishers go on")
+        self._put(None, Pressure(reason))
+
+    @property
+    def is_pressed(self) -> bool:
+        """Whether publishers are held back."""
+        return not self._unpressed.is_set()
+
+    async def unpressed(self) -> None:
+        """Wait until publishers aren't held back."""
+        await self._unpressed.wait()
 
     @property
     def waiting(self) -> tuple[int, int]:
@@ -196,6 +296,8 @@ class Engine:
         self._sessions.clear()
         # Inputs that nobody has answered are as if they had not come.
         self._inputs.clear()
+        self._unpressed.set()
+        self._journal.give_up()
         if self._timer is not None:
             self._timer.cancel()
         if not self.stopped.done():
@@ -210,60 +312,159 @@ class Engine:
             if session is not None and not session.open:
                 session.outlet.close("the broker stops", GOING_AWAY)
             return
-        self._inputs.append((session, input))
-        if len(self._inputs) >= self.limits.waiting_inputs:
-            self._room.clear()
+        self._inputs.put(session, input)
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
         self._scheduled = False
-        if self.stopped.done():
+        if self.stopped.done() or self._restarting:
             return
         try:
             self._take_some()
+            self._work()
             self._ship()
         except Exception as error:
-            log.exception("the broker has a defect and stops")
-            self._fail(error)
+            self._restart(error)
             return
         self._set_timer()
         self._set_room()
-        if self._inputs and not self._scheduled:
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if (self._inputs or self.broker.behind) and not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
     def _take_some(self) -> None:
-        end = time.perf_counter() + TURN_SECONDS
+        started = time.perf_counter()
+        end = started + TURN_SECONDS
         self.counts.turns += 1
         while self._inputs:
-            session, input = self._inputs.popleft()
+            session, input = self._inputs.take()
             if session is not None and not self._admits(session, input):
                 continue
             self.counts.inputs += 1
-            if isinstance(input, FromClient) and isinstance(input.message, Publish):
-                self._collect(self.broker.publish(self._publications(input), self.clock()))
+            if session is not None and isinstance(input, FromClient) and isinstance(input.message, Publish):
+                now = self._publish(session, input, started)
             else:
-                self._collect(self.broker.handle(input, self.clock()))
-            if time.perf_counter() > end:
+                steps = None if len(self._inputs) < MANY_INPUTS else 0
+                self._handle(session, input, steps)
+                now = time.perf_counter()
+                self._charge(session, now - started)
+            if now > end:
                 return
+            started = now
 
-    def _publications(self, first: FromClient) -> list[FromClient]:
-        """A publication and those that follow it directly."""
-        run = [first]
+    def _work(self) -> None:
+        """Let the broker get on with what requests have put off: between inputs now and then, else at once."""
+        if not self.broker.behind:
+            return
+        now = time.perf_counter()
+        if self._inputs and now < self._worked_at + WORK_EVERY_SECONDS:
+            return
+        self._handle(None, Work(WORK_STEPS))
+        self._worked_at = time.perf_counter()
+
+    def _publish(self, session: Session, first: FromClient, started: float) -> float:
+        """A publication and those that are next in other sessions' queues, as one input; gives the time after it."""
         assert isinstance(first.message, Publish)
-        events = len(first.message.events)
-        while self._inputs and events < TOGETHER:
-            session, input = self._inputs[0]
-            if not isinstance(input, FromClient) or not isinstance(input.message, Publish):
-                break
-            self._inputs.popleft()
-            if session is None or self._admits(session, input):
+        run = [(session, first)]
+        events = {session: len(first.message.events)}
+        for other, input in self._inputs.take_publications(events[session], TOGETHER):
+            if self._admits(other, input):
+                assert isinstance(input.message, Publish)
                 self.counts.inputs += 1
-                run.append(input)
-                events += len(input.message.events)
-        return run
+                run.append((other, input))
+                events[other] = events.get(other, 0) + len(input.message.events)
+        try:
+            self._handle(session if len(run) == 1 else None, Publications.of([input for _, input in run]))
+        except BrokenError as error:
+            if len(run) == 1 or not isinstance(error.__cause__, DefectError):
+                raise
+            for sender, input in run:
+                if sender.open:
+                    self._handle(sender, Publications.of([input]))
+        now = time.perf_counter()
+        # A publication without events costs as much as one with some.
+        share = (now - started) / (sum(events.values()) + len(events))
+        for other, count in events.items():
+            self._charge(other, (count + 1) * share)
+        return now
+
+    def _handle(self, session: Session | None, input: Input, steps: int | None = None) -> None:
+        """Let the broker take an input of a session; None where nobody sent it. Raises BrokenError."""
+        self._taking = input
+        try:
+            outputs = self.broker.handle(input, self.clock(), steps)
+        except DefectError as defect:
+            self._collect(defect.outputs)
+            if session is None or isinstance(input, ClientDown | PeerDown):
+                raise BrokenError(defect) from defect
+            self._blame(session, defect)
+        else:
+            self._collect(outputs)
+
+    def _blame(self, session: Session, defect: DefectError) -> None:
+        """End the session whose input couldn't be taken; the broker is as it was before."""
+        self.counts.defects += 1
+        log.error(
+            "what %s sent was taken back: %s: %s", session.name, defect, described(self._taking),
+            exc_info=defect.__cause__,
+        )  # fmt: skip
+        self._shut(session)
+        self._mail.setdefault(session, []).append(Closing(str(defect), INTERNAL))
+        if session.is_peer:
+            link = self.broker.links.get(session.name)
+            if link is not None and link.up:
+                self._handle(None, PeerDown(session.name, link.session))
+        else:
+            client = self.broker.clients.get(session.name)
+            if client is not None and client.up:
+                self._handle(None, ClientDown(session.name, client.connection))
+
+    def _restart(self, error: Exception) -> None:
+        """Restore the broker from its journal, once all that waits is committed; tell every session."""
+        now = time.monotonic()
+        self.counts.defects += 1
+        log.error("%s: %s", error, described(self._taking), exc_info=error)
+        with contextlib.suppress(OSError):
+            self._journal.set_aside(self._taking, error)
+        if len(self._restarted_at) == RESTARTS and now < self._restarted_at[0] + RESTARTS_SECONDS:
+            self._fail(error)
+            return
+        self._restarted_at.append(now)
+        self.counts.restarts += 1
+        self._restarting = True
+        for session in list(self._sessions.values()):
+            self._shut(session)
+            self._mail.setdefault(session, []).append(Closing("the broker restarts; connect again", RESTARTING))
+        self._ship()
+        if not self._in_flight:
+            self._restore()
+
+    def _restore(self) -> None:
+        pressure = self.broker.pressure
+        try:
+            self.broker, outputs = Broker.restore(self._config, self._journal.rows(), self.clock())
+            self._collect(outputs)
+        except Exception as error:
+            log.exception("the broker can't be restored from its journal and stops")
+            self._fail(error)
+            return
+        self._restarting = False
+        log.warning("the broker was restored from its journal")
+        self._ship()
+        self._set_timer()
+        if pressure:
+            self._put(None, Pressure(pressure))
+        self._go_on()
+
+    def _charge(self, session: Session | None, seconds: float) -> None:
+        self._inputs.charge(session, seconds)
+        if session is not None:
+            self.accounts.spend(session.owner, seconds)
 
     def _admits(self, session: Session, input: Input) -> bool:
         """Note that a session opens or ends; False where the broker needn't hear of an input."""
@@ -306,8 +507,14 @@ class Engine:
                 messages = None if session is None else self._mail.setdefault(session, [])
             if messages is None:
                 continue
-            if isinstance(output, _CARRIERS):
-                messages.append(output.message)
+            if isinstance(output, Deliveries):
+                messages += output.messages()
+            elif isinstance(output, _CARRIERS):
+                if isinstance(output.message, Held) and output.message.reason:
+                    # It hangs on no row, and it may be the commit that publishers wait for.
+                    self._sessions[number].outlet.send([output.message])
+                else:
+                    messages.append(output.message)
             else:
                 self._shut(self._sessions[number])
                 messages.append(Closing(output.reason))
@@ -346,18 +553,34 @@ class Engine:
             self._deliver(mail)
         if not self._in_flight:
             self._idle.set()
+            if self._restarting and not self._stopping:
+                self._restore()
         self._set_room()
 
     def _deliver(self, mail: Mail) -> None:
         for session, messages in mail.items():
             self.counts.sent += len(messages)
-            session.take(messages)
+            try:
+                session.take(messages)
+            except Exception:
+                # What can't be sent to one must not keep others from what is theirs.
+                self.counts.defects += 1
+                log.exception("answers for %s can't be sent: %s", session.name, described(messages))
+                session.outlet.close("the broker has a defect: an answer can't be sent", INTERNAL)
+                session.forget("an answer can't be sent")
+                self.end(session)
+
+    def _has_room(self, session: Session | None) -> bool:
+        if self.stopped.done():
+            return True
+        if self._records_waiting >= self.limits.waiting_records:
+            return False
+        return len(self._inputs) < self.limits.waiting_inputs or session is None or not self._inputs.of(session)
 
     def _set_room(self) -> None:
-        if len(self._inputs) < self.limits.waiting_inputs and self._records_waiting < self.limits.waiting_records:
-            self._room.set()
-        else:
-            self._room.clear()
+        for held, session in list(self._held.items()):
+            if self._has_room(session) and not held.done():
+                held.set_result(None)
 
     def _set_timer(self) -> None:
         wake = self.broker.wake_at
@@ -384,5 +607,5 @@ class Engine:
         for session in list(self._sessions.values()):
             session.outlet.close("the broker failed", 1011)
             session.forget("the broker failed")
-        self._room.set()
+        self._set_room()
         self._idle.set()

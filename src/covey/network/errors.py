@@ -33,6 +33,14 @@ class RefusedError(NetworkError):
     """A request that the broker refused; says why."""
 
 
+class ConflictError(RefusedError):
+    """A request that would replace something, and wasn't asked to."""
+
+
+class MissingError(RefusedError):
+    """A request for something that isn't there."""
+
+
 class ConnectionLostError(NetworkError):
     """The connection broke before the broker answered; what was asked may or may not have been done."""
 
@@ -47,3 +55,7 @@ class SubscriptionEndedError(NetworkError):
 
 class ClosedError(NetworkError):
     """A client that was closed."""
+
+
+class HeldBackError(NetworkError):
+    """A publication that must wait, since the broker is above a mark of memory or disk."""

@@ -1,31 +1,37 @@
 """Server-sent events, for `curl` and browsers: `GET /v1/events?filter=price<10`.
 
-A stream is a client's session with one subscription. With `client=NAME&durable=true` what matches while nobody listens
-is kept, and `Last-Event-ID` (which browsers send by themselves) says what needn't come again. A stream can't
-acknowledge, so what was handed to the connection counts as received; who needs more uses the WebSocket. Deliveries are
-granted one by one as the connection takes them, so a slow reader is the broker's slow consumer, with gaps and all.
+A stream is a client's session with one subscription, which ends with it. A durable one, for which what matches while
+nobody listens is kept, is made by `PUT /v1/clients/NAME/subscriptions/ID` and read by `client=NAME&id=ID`: anything can
+make a browser send a GET, so a GET neither makes nor replaces what lasts. `Last-Event-ID` (which browsers send by
+themselves) says what needn't come again. A stream can't acknowledge, so what was handed to the connection counts as
+received; who needs more uses the WebSocket. Deliveries are granted one by one as the connection takes them, so a slow
+reader is the broker's slow consumer, with gaps and all. A stream ends with its token.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 from aiohttp import web
 
 from covey.network.client_sockets import Connections
 from covey.network.cloudevents import to_cloudevent
+from covey.network.dialects import claimed_sql
 from covey.network.engine import Engine
-from covey.network.errors import FrameError
+from covey.network.errors import ConflictError, FrameError, MissingError
 from covey.network.frames import TRY_LATER
 from covey.network.http_api import truth
 from covey.network.identity import Identity, client_name
+from covey.network.send_buffers import SendBuffers
 from covey.network.sessions import Session
-from covey.network.tokens import Principal
-from covey.routing.messages import Acknowledge, Credit, Deliver, Expired, Gap, Subscribe
+from covey.network.standing import Standing
+from covey.routing.messages import COUNTS_BYTES, Acknowledge, ClientMessage, Credit, Deliver, Expired, Gap, Subscribe
 
 SUBSCRIPTION: Final = "events"
 """The name of a stream's subscription, unless it says another."""
@@ -41,17 +47,20 @@ class Part:
 
     text: bytes
     number: int | None = None
+    bytes: int = 0
+    """What it took of the credit."""
 
 
 class Inbox:
     """What the broker has sent to a stream, as text; bounded in number by the credit that the stream grants, and in
     bytes like any connection's."""
 
-    def __init__(self, most_bytes: int, seen: int, *, as_cloudevents: bool) -> None:
+    def __init__(self, most_bytes: int, seen: int, *, as_cloudevents: bool, buffers: SendBuffers | None = None) -> None:
         self.parts: deque[Part] = deque()
         self.closed: str | None = None
         self.ready = asyncio.Event()
         self._most_bytes = most_bytes
+        self._buffers = buffers
         self._waiting = 0
         self._seen = seen
         self._as_cloudevents = as_cloudevents
@@ -62,24 +71,39 @@ class Inbox:
             part = self._part(message)
             if part is not None and self.closed is None:
                 self.parts.append(part)
-                self._waiting += len(part.text)
-        if self._waiting > self._most_bytes:
-            self.parts.clear()
-            self.close("too slow: more is waiting than send_buffer_bytes", TRY_LATER)
+                self._count(len(part.text))
+        if self._waiting > self._most_bytes and len(self.parts) > 1:
+            self.overflow()
         self.ready.set()
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes that the stream hasn't taken."""
+        return self._waiting
+
+    def _count(self, bytes: int) -> None:
+        self._waiting += bytes
+        if self._buffers is not None:
+            self._buffers.changed(self, bytes)
+
+    def overflow(self) -> None:
+        """Too much waits, here or for all connections together."""
+        self.parts.clear()
+        self._count(-self._waiting)
+        self.close("too slow: more is waiting than send_buffer_bytes, or than send_buffers_bytes for all", TRY_LATER)
 
     def take(self) -> list[Part]:
         """All that waits."""
         taken = list(self.parts)
         self.parts.clear()
-        self._waiting = 0
+        self._count(-self._waiting)
         return taken
 
     def _part(self, message: Any) -> Part | None:
         match message:
             case Deliver():
                 known = 0 < message.number <= self._seen
-                return Part(b"" if known else _delivery(message, self._as_cloudevents), message.number)
+                return Part(b"" if known else _delivery(message, self._as_cloudevents), message.number, message.bytes)
             case Gap():
                 return Part(_event("gap", {"deliveries": message.deliveries}))
             case Expired():
@@ -95,9 +119,10 @@ class Inbox:
 class EventStreams:
     """Serves streams."""
 
-    def __init__(self, engine: Engine, identity: Identity, connections: Connections) -> None:
+    def __init__(self, engine: Engine, identity: Identity, standing: Standing, connections: Connections) -> None:
         self._engine = engine
         self._identity = identity
+        self._standing = standing
         self._connections = connections
 
     def routes(self) -> list[web.RouteDef]:
@@ -106,39 +131,62 @@ class EventStreams:
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """One stream, from its opening to its end."""
-        principal = self._identity.client(request)
-        text = request.query.get("filter")
-        if text is None:
-            raise FrameError("a stream needs a filter: /v1/events?filter=price<10")
-        name = client_name(principal, request.query.get("client"), self._engine.limits.name_length)
-        with self._connections.one(principal):
+        caller = self._identity.caller(request)
+        name = client_name(caller.principal, request.query.get("client"), self._engine.limits.name_length)
+        wanted = self._wanted(request, name)
+        with self._connections.one(caller.principal, request):
             last = request.headers.get("Last-Event-ID", "")
             inbox = Inbox(
                 self._engine.limits.send_buffer_bytes,
                 int(last) if last.isascii() and last.isdigit() and len(last) < 19 else 0,
                 as_cloudevents=request.query.get("format") == "cloudevents",
+                buffers=self._engine.buffers,
             )
-            session = self._engine.open_client(name, principal.permissions, inbox)
+            session = self._standing.open(caller, name, inbox, (COUNTS_BYTES,))
             try:
-                await self._engine.ask(session, self._subscribe(request, text))
-                return await self._stream(request, principal, session, inbox)
+                if wanted is not None:
+                    await self._engine.ask(session, wanted)
+                return await self._stream(request, session, inbox)
             finally:
-                self._engine.end(session)
+                inbox.take()
+                self._standing.end(session)
 
-    def _subscribe(self, request: web.Request, text: str) -> Any:
-        durable = truth(request, "durable")
-        if durable and "client" not in request.query:
-            raise FrameError("a durable stream needs a name to come back to: client=NAME")
+    def _wanted(self, request: web.Request, name: str) -> Callable[[int], ClientMessage] | None:
+        """The subscription that a stream makes; None where it reads one that is there."""
+        id = request.query.get("id", SUBSCRIPTION)[: self._engine.limits.name_length]
+        text, durable = request.query.get("filter"), truth(request, "durable")
+        if text is not None:
+            text = claimed_sql(text, request.query.get("dialect", "sql"))
+        client = self._engine.broker.clients.get(name)
+        there = None if client is None else client.claims.subscriptions.get(id)
+        if there is not None and there.durable:
+            if text is not None and text != there.text:
+                raise ConflictError(
+                    f"there is a durable subscription {id!r} already, with another filter; read it without filter=, "
+                    f"or replace it first: PUT {_path(request, id)}?replace=true"
+                )
+            return None
+        if client is not None and any(claim.durable for claim in client.claims.subscriptions.values()):
+            raise ConflictError(
+                f"this client has durable subscriptions, and {id!r} is none of them; "
+                "read one of those by id=, or stream under another name"
+            )
+        if durable:
+            if "client" not in request.query:
+                raise FrameError("a durable stream needs a name to come back to: client=NAME")
+            raise MissingError(
+                f"there is no durable subscription {id!r} to read, and a GET makes none; "
+                f'make it first: PUT {_path(request, id)} with {{"filter": ..., "durable": true}}'
+            )
+        if text is None:
+            raise FrameError("a stream needs a filter: /v1/events?filter=price<10")
         try:
             lease = float(request.query["lease"]) if "lease" in request.query else None
         except ValueError:
             raise FrameError(f"lease={request.query['lease']} is not a number of seconds") from None
-        id = request.query.get("id", SUBSCRIPTION)[: self._engine.limits.name_length]
-        return lambda number: Subscribe(number, id, text, durable, lease)
+        return lambda number: Subscribe(number, id, text, False, lease)
 
-    async def _stream(
-        self, request: web.Request, principal: Principal, session: Session, inbox: Inbox
-    ) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, session: Session, inbox: Inbox) -> web.StreamResponse:
         response = web.StreamResponse(
             headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         )
@@ -149,9 +197,6 @@ class EventStreams:
                 await self._pass_on(response, session, inbox.take())
             if inbox.closed is not None:
                 await response.write(_event("closed", {"reason": inbox.closed}))
-                return response
-            if principal.expires is not None and principal.expires <= self._engine.clock():
-                await response.write(_event("closed", {"reason": "the token has expired"}))
                 return response
             inbox.ready.clear()
             try:
@@ -169,7 +214,11 @@ class EventStreams:
         if any(numbers):
             self._engine.say(session, Acknowledge(max(numbers)))
         if numbers:
-            self._engine.say(session, Credit(len(numbers)))
+            self._engine.say(session, Credit(len(numbers), sum(part.bytes for part in parts)))
+
+
+def _path(request: web.Request, id: str) -> str:
+    return f"/v1/clients/{quote(request.query.get('client', 'NAME'), safe='')}/subscriptions/{quote(id, safe='')}"
 
 
 def _delivery(message: Deliver, as_cloudevents: bool) -> bytes:

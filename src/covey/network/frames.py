@@ -5,15 +5,19 @@ client asks for the subprotocol `covey.v1.json`. Batches are the ordinary case: 
 message is an array that starts with its name, as `covey.routing.messages` has it:
 `["Subscribe", 1, "cheap", "price < 10"]`.
 
-Nothing of a frame counts unless all of it can be read. An event is taken apart no deeper than `nesting`, and its names
-must be text, since filters can't ask for others.
+This is the door: nothing of a frame counts unless all of it can be read and is within its ranges
+(`covey.routing.ranges`), and whoever sends something else loses the connection. Messages whose names aren't known are
+skipped where brokers are heard, so that a later version can say more; from clients they are a mistake. An event is
+taken apart no deeper than `nesting`, and its names must be text, since filters can't ask for others. Clients' events
+are looked at once more by the broker, which refuses what can't be matched; those of neighbours were taken by a broker
+before, and must be right.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, get_args
 
 import msgspec
 
@@ -24,13 +28,18 @@ from covey.routing.messages import (
     Advertise,
     ClientAnswer,
     ClientMessage,
+    Envelope,
     Events,
     PeerMessage,
     Publish,
+    Renew,
     Stream,
     Subscribe,
+    Unadvertise,
+    Unsubscribe,
 )
-from covey.routing.plain_events import is_plain
+from covey.routing.meta_events import first_forged
+from covey.routing.plain_events import is_plain, wrong_event
 
 FRAME_MESSAGES: Final = 512
 """Messages that are put into one frame: enough that a frame costs little a message."""
@@ -44,6 +53,8 @@ BAD_DATA: Final = 1007
 POLICY: Final = 1008
 TOO_LARGE: Final = 1009
 GOING_AWAY: Final = 1001
+INTERNAL: Final = 1011
+RESTARTING: Final = 1012
 TRY_LATER: Final = 1013
 TAKEN: Final = 4409
 """Another session has this client's name."""
@@ -72,6 +83,10 @@ _unpack_client = msgspec.msgpack.Decoder(list[ClientMessage])
 _read_client = msgspec.json.Decoder(list[ClientMessage])
 _unpack_answers = msgspec.msgpack.Decoder(list[ClientAnswer])
 _unpack_peer = msgspec.msgpack.Decoder(list[PeerFrame])
+_unpack_raw = msgspec.msgpack.Decoder(list[msgspec.Raw])
+_unpack_parts = msgspec.msgpack.Decoder(list[Any])
+ANSWER_NAMES: Final = frozenset(kind.__name__ for kind in get_args(ClientAnswer))
+PEER_NAMES: Final = frozenset(kind.__name__ for kind in get_args(PeerFrame))
 
 
 def decode_client(data: bytes | str, limits: NetworkLimits) -> list[ClientMessage]:
@@ -90,26 +105,84 @@ def decode_client(data: bytes | str, limits: NetworkLimits) -> list[ClientMessag
                 wrong = wrong_shape(publication.attributes, limits)
                 if wrong is not None:
                     raise FrameError(f"event {at}: {wrong}", POLICY)
-        elif isinstance(message, Subscribe | Advertise) and len(message.id) > limits.name_length:
-            raise FrameError(f"a name of {len(message.id):,} characters; name_length is {limits.name_length}", POLICY)
+        elif isinstance(message, Subscribe | Advertise | Unsubscribe | Unadvertise):
+            _check_name(message.id, limits)
+        elif isinstance(message, Renew):
+            for id in message.ids:
+                _check_name(id, limits)
     return messages
 
 
+def _check_name(name: str, limits: NetworkLimits) -> None:
+    if len(name) > limits.name_length:
+        raise FrameError(f"a name of {len(name):,} characters; name_length is {limits.name_length}", POLICY)
+
+
 def decode_answers(data: bytes) -> list[ClientAnswer]:
-    """The messages of a broker's frame to a client."""
-    return _decoded(_unpack_answers, data)
+    """The messages of a broker's frame to a client, but those that only a later version knows."""
+    return _known(_unpack_answers, ANSWER_NAMES, data)[0]
 
 
-def decode_peer(data: bytes) -> list[PeerFrame]:
-    """The messages of a neighbour's frame."""
-    return _decoded(_unpack_peer, data)
+def decode_peer(data: bytes, limits: NetworkLimits) -> tuple[list[PeerFrame], int]:
+    """The messages of a neighbour's frame, with events that can be matched, and how many others there were, which only
+    a later version knows; raises FrameError."""
+    messages, unknown = _known(_unpack_peer, PEER_NAMES, data)
+    for message in messages:
+        if isinstance(message, Events):
+            _check_envelopes(message.envelopes, limits)
+        elif isinstance(message, Stream):
+            _check_envelopes(message.items, limits)
+        elif isinstance(message, Ask) and message.event is not None:
+            _check_event(message.event, limits)
+    return messages, unknown
+
+
+def _check_envelopes(envelopes: list[Envelope], limits: NetworkLimits) -> None:
+    for envelope in envelopes:
+        _check_event(envelope.attributes, limits)
+    forged = first_forged(envelopes)
+    if forged is not None:
+        raise FrameError(f"the event {forged[0].key}: {forged[1]}", POLICY)
+
+
+def _check_event(attributes: dict[str, Any], limits: NetworkLimits) -> None:
+    if is_plain(attributes):
+        return
+    wrong = wrong_shape(attributes, limits)
+    if wrong is None:
+        found = wrong_event([attributes])
+        wrong = None if found is None else found[1]
+    if wrong is not None:
+        raise FrameError(f"an event: {wrong}", POLICY)
+
+
+def _known(decoder: _Decoder[list[Message]], names: frozenset[str], data: bytes) -> tuple[list[Message], int]:
+    try:
+        return decoder.decode(data), 0
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError, ValueError):
+        pass
+    # Something is wrong, or new. What is new is told by its name; all else must be right, as if it had come alone.
+    known: list[Message] = []
+    raw = _decoded(_unpack_raw, data)
+    for one in raw:
+        if _name_of(one) in names:
+            # An array of one.
+            known += _decoded(decoder, b"\x91" + bytes(one))
+    return known, len(raw) - len(known)
+
+
+def _name_of(message: msgspec.Raw) -> str:
+    name = _decoded(_unpack_parts, message)
+    if not name or not isinstance(name[0], str):
+        raise FrameError("not a frame of messages: a message starts with its name")
+    return name[0]
 
 
 class _Decoder(Protocol[Read]):
     def decode(self, data: Any, /) -> Read: ...
 
 
-def _decoded(decoder: _Decoder[Read], data: bytes | str) -> Read:
+def _decoded(decoder: _Decoder[Read], data: bytes | str | msgspec.Raw) -> Read:
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError, ValueError) as error:

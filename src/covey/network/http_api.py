@@ -1,37 +1,41 @@
 """HTTP: publishing (CloudEvents or plain JSON), subscriptions and advertisements.
 
-    POST   /v1/events[?durable=true]                            publish; answered when the broker confirmed it
-    PUT    /v1/clients/NAME/subscriptions/ID                    {"filter": ..., "durable": true, "lease": 60}
+    POST   /v1/events[?durable=true][&client=NAME]              publish; answered when the broker confirmed it
+    PUT    /v1/clients/NAME/subscriptions/ID[?replace=true]     {"filter": ..., "durable": true, "lease": 60}
     DELETE /v1/clients/NAME/subscriptions/ID
     GET    /v1/clients/NAME/subscriptions                       the same for advertisements
 
 A request has no session, and the broker knows clients by sessions. So a request uses the session that its client has
 open, or opens one for its own duration; deliveries that such a session is sent aren't acknowledged, so they come again
-to the client's next one. Without an open session only durable subscriptions make sense, and others are refused.
+to the client's next one. Without an open session only durable subscriptions make sense, and others are refused. What is
+there with another filter stays as it is unless the request says `replace=true`.
+
+Who publishes names a client where what it has advertised counts (`advertisements = true`); otherwise all requests of a
+principal publish in one session.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from aiohttp import web
 
 from covey.network.cloudevents import decompressed, read_events
+from covey.network.dialects import claimed_sql
 from covey.network.engine import Engine
-from covey.network.errors import FrameError, RefusedError
-from covey.network.identity import Identity, client_name
-from covey.network.limits import Rate
+from covey.network.errors import ConflictError, FrameError, HeldBackError, RefusedError
+from covey.network.identity import Caller, Identity, client_name
 from covey.network.sessions import Session
 from covey.network.tokens import Principal
 from covey.routing.messages import (
     Advertise,
     ClientMessage,
+    Permissions,
     Publication,
     Publish,
     Subscribe,
@@ -40,8 +44,8 @@ from covey.routing.messages import (
 )
 
 KINDS: Final = ("subscriptions", "advertisements")
-RATES_KEPT: Final = 1_000
-"""Principals whose publishing rate is remembered."""
+NamedCaller: TypeAlias = tuple[Caller, str]
+"""Who makes a request, and the client that it is made for."""
 
 
 class ClaimBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -50,6 +54,7 @@ class ClaimBody(msgspec.Struct, forbid_unknown_fields=True):
     filter: str
     durable: bool = False
     lease: float | None = None
+    dialect: str = "sql"
 
 
 class Nowhere:
@@ -68,34 +73,34 @@ class HttpApi:
     def __init__(self, engine: Engine, identity: Identity) -> None:
         self._engine = engine
         self._identity = identity
-        self._users: Counter[str] = Counter()
-        self._rates: dict[str, Rate] = {}
+        self._accounts = engine.accounts
+        self._users: dict[Session, int] = {}
+        """Requests that use a session which some request opened."""
 
     def routes(self) -> list[web.RouteDef]:
         """The paths served."""
-        one, all = "/v1/clients/{client}/{kind:subscriptions|advertisements}", "/{id}"
+        claims = "/v1/clients/{client}/{kind:subscriptions|advertisements}"
+        claim = claims + "/{id}"
         return [
             web.post("/v1/events", self.publish),
-            web.put(one + all, self.put_claim),
-            web.delete(one + all, self.delete_claim),
-            web.get(one, self.list_claims, allow_head=False),
+            web.put(claim, self.put_claim),
+            web.delete(claim, self.delete_claim),
+            web.get(claims, self.list_claims, allow_head=False),
         ]
 
     async def publish(self, request: web.Request) -> web.Response:
         """Publish the events in a request's body."""
-        principal = self._identity.client(request)
+        caller = self._identity.caller(request)
         durable = truth(request, "durable")
         limits = self._engine.limits
         body = decompressed(await request.read(), request.headers.get("Content-Encoding"), limits)
         events = read_events(request.headers, body, limits)
-        wait = self._rate(principal).take(len(events), time.monotonic())
-        if wait > 1.0:
-            raise web.HTTPTooManyRequests(
-                text="too many events a second (event_rate); send them later", headers={"Retry-After": f"{wait:.0f}"}
-            )
+        self._check_rates(caller, len(events), len(body))
+        if self._engine.is_pressed:
+            raise HeldBackError(f"publishers are held back: {self._engine.broker.pressure}")
         await self._engine.room()
         publications = [Publication(event, durable) for event in events]
-        async with self._publisher(principal) as session:
+        async with self._session(caller, self._publisher(request, caller.principal)) as session:
             await self._engine.ask(session, lambda request: Publish(request, publications))
         return web.json_response({"published": len(events)}, status=202)
 
@@ -103,22 +108,26 @@ class HttpApi:
         """Make a subscription or an advertisement."""
         client = self._client(request)
         id = self._id(request)
+        self._check_rates(client[0], 0, request.content_length or 0)
         try:
             body = msgspec.json.decode(await request.read(), type=ClaimBody)
         except (msgspec.DecodeError, ValueError) as error:
             raise FrameError(f'{error}; send {{"filter": "price < 10", "durable": true}}') from None
+        text = claimed_sql(body.filter, body.dialect)
         make = Subscribe if request.match_info["kind"] == KINDS[0] else Advertise
 
         def message(number: int) -> ClientMessage:
-            return make(number, id, body.filter, body.durable, body.lease)
+            return make(number, id, text, body.durable, body.lease)
 
+        self._check_replaces(request, client, id, body)
         await self._ask(client, message, lasting=body.durable)
-        return web.json_response({"id": id, "filter": body.filter, "durable": body.durable, "lease": body.lease})
+        return web.json_response({"id": id, "filter": text, "durable": body.durable, "lease": body.lease})
 
     async def delete_claim(self, request: web.Request) -> web.Response:
         """End a subscription or an advertisement."""
         client = self._client(request)
         id = self._id(request)
+        self._check_rates(client[0], 0, request.content_length or 0)
         end = Unsubscribe if request.match_info["kind"] == KINDS[0] else Unadvertise
         await self._ask(client, lambda number: end(number, id), lasting=True)
         return web.Response(status=204)
@@ -134,51 +143,68 @@ class HttpApi:
         ]
         return web.json_response(listed)
 
-    async def _ask(
-        self, client: tuple[Principal, str], message: Callable[[int], ClientMessage], *, lasting: bool
-    ) -> None:
-        principal, name = client
-        session = self._engine.client(name)
-        if session is not None:
-            if session.permissions != principal.permissions:
-                raise RefusedError(f"{name} is connected with other permissions; use the same token")
-            await self._engine.ask(session, message)
+    def _check_rates(self, caller: Caller, events: int, size: int) -> None:
+        """Raises HTTPTooManyRequests for who sends too much."""
+        wait = self._accounts.take(caller.account, 1, events, size, time.monotonic())
+        if wait > 1.0:
+            raise web.HTTPTooManyRequests(
+                text="too much in a second (event_rate, message_rate, byte_rate, processor_share); send it later",
+                headers={"Retry-After": f"{wait:.0f}"},
+            )
+
+    def _check_replaces(self, request: web.Request, client: NamedCaller, id: str, body: ClaimBody) -> None:
+        """Raises ConflictError where something else would be replaced, and with it what waits for it."""
+        known = self._engine.broker.clients.get(client[1])
+        there = None if known is None else known.claims[KINDS.index(request.match_info["kind"])].get(id)
+        if there is None or truth(request, "replace"):
             return
-        if not lasting:
+        if there.text != body.filter:
+            raise ConflictError(f"{id!r} is there already, with another filter; say replace=true to replace it")
+        if there.durable and not body.durable:
+            raise ConflictError(f"{id!r} is there already, and durable; say replace=true to replace it")
+
+    async def _ask(self, client: NamedCaller, message: Callable[[int], ClientMessage], *, lasting: bool) -> None:
+        caller, name = client
+        if not lasting and self._engine.client(name) is None:
             raise RefusedError(f'{name} is not connected, so only a durable one would stay; add "durable": true')
-        async with self._temporary(name, principal) as own:
-            await self._engine.ask(own, message)
+        async with self._session(caller, name) as session:
+            await self._engine.ask(session, message)
+
+    def _publisher(self, request: web.Request, principal: Principal) -> str:
+        """The client that a request publishes as."""
+        if "client" in request.query:
+            return client_name(principal, request.query["client"], self._engine.limits.name_length)
+        name = "~http"
+        if principal.permissions != Permissions():
+            # Two tokens of one name may allow different things, and a session has one set of permissions.
+            name += "-" + hashlib.sha256(msgspec.json.encode(principal.permissions)).hexdigest()[:8]
+        return f"{principal.name}/{name}" if principal.name else name
 
     @asynccontextmanager
-    async def _publisher(self, principal: Principal) -> AsyncIterator[Session]:
-        """The session that requests of one principal publish in, opened by the first and ended by the last."""
-        name = "~http"
-        if principal.publish is not None:
-            # Two tokens of one name may allow different things, and a session has one set of permissions.
-            name += "-" + hashlib.sha256(principal.publish.encode()).hexdigest()[:8]
-        if principal.name:
-            name = f"{principal.name}/{name}"
-        session = self._engine.client(name) or self._engine.open_client(name, principal.permissions, Nowhere())
-        self._users[name] += 1
+    async def _session(self, caller: Caller, name: str) -> AsyncIterator[Session]:
+        """The session that a client has open; or one that requests at the same time share, opened by the first of them
+        and ended by the last."""
+        session = self._engine.client(name)
+        if session is None:
+            session = self._engine.open_client(name, caller.principal.permissions, Nowhere(), caller.account)
+            self._users[session] = 0
+        if session.permissions != caller.principal.permissions:
+            raise RefusedError(f"{name} is connected with other permissions; use the same token")
+        if session not in self._users:
+            yield session
+            return
+        self._users[session] += 1
         try:
             yield session
         finally:
-            self._users[name] -= 1
-            if not self._users[name]:
-                del self._users[name]
+            self._users[session] -= 1
+            if not self._users[session]:
+                del self._users[session]
                 self._engine.end(session)
 
-    @asynccontextmanager
-    async def _temporary(self, name: str, principal: Principal) -> AsyncIterator[Session]:
-        session = self._engine.open_client(name, principal.permissions, Nowhere())
-        try:
-            yield session
-        finally:
-            self._engine.end(session)
-
-    def _client(self, request: web.Request) -> tuple[Principal, str]:
-        principal = self._identity.client(request)
-        return principal, client_name(principal, request.match_info["client"], self._engine.limits.name_length)
+    def _client(self, request: web.Request) -> NamedCaller:
+        caller = self._identity.caller(request)
+        return caller, client_name(caller.principal, request.match_info["client"], self._engine.limits.name_length)
 
     def _id(self, request: web.Request) -> str:
         id = request.match_info["id"]
@@ -186,11 +212,6 @@ class HttpApi:
         if len(id) > longest:
             raise FrameError(f"a name of {len(id):,} characters; name_length is {longest}")
         return id
-
-    def _rate(self, principal: Principal) -> Rate:
-        if principal.name not in self._rates and len(self._rates) >= RATES_KEPT:
-            self._rates.clear()
-        return self._rates.setdefault(principal.name, Rate(self._engine.limits.event_rate))
 
 
 def truth(request: web.Request, name: str) -> bool:

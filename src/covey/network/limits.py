@@ -32,10 +32,18 @@ class NetworkLimits:
     """Messages in one frame."""
 
     event_rate: float = 200_000.0
-    """Events a second that one client may publish; above, the broker reads more slowly, or answers 429."""
+    """Events a second that one principal may publish, over all of its connections; above, the broker reads more slowly,
+    or answers 429."""
 
     message_rate: float = 20_000.0
-    """Messages a second of one client, of whatever kind."""
+    """Messages a second of one principal, of whatever kind."""
+
+    byte_rate: float = 256.0 * (1 << 20)
+    """Bytes a second that one principal may send."""
+
+    processor_share: float = 0.8
+    """Seconds of the broker's time in a second that one principal's messages may take while there are others; above, it
+    is read more slowly."""
 
     connections: int = 1_000
     """Sessions of clients and streams of events at a time."""
@@ -43,11 +51,26 @@ class NetworkLimits:
     client_connections: int = 100
     """The same for one principal; without authentication all are one, and `connections` alone counts."""
 
+    waiting_connections: int = 200
+    """Connections that are nobody's session: opening, or making requests. Beyond, the longest silent one is closed."""
+
+    address_connections: int = 100
+    """The same from one address."""
+
     send_buffer_bytes: int = 32 << 20
     """What waits for one connection to take it; above, the connection is cut."""
 
+    send_buffers_bytes: int = 256 << 20
+    """What waits for all clients' connections together; above, the one with most is cut."""
+
+    memory_mark_bytes: int = 2 << 30
+    """Memory of the process above which publishers are held back, if events take a tenth of it."""
+
+    disk_mark_bytes: int = 64 << 20
+    """What must be free where the journal is; below, publishers are held back."""
+
     waiting_inputs: int = 2_000
-    """Messages that wait for the broker; above, nothing more is read from anyone."""
+    """Messages that wait for the broker; above, nothing more is read from those who have some waiting."""
 
     waiting_records: int = 50_000
     """Rows that wait for the disk; above, nothing more is read from anyone."""
@@ -56,7 +79,7 @@ class NetworkLimits:
     """Characters in a client's or a subscription's name."""
 
     handshake_seconds: float = 10.0
-    """Until a connection that was opened has to be a session."""
+    """Until a connection that was opened, TLS included, has to make a request."""
 
     heartbeat_seconds: float = 20.0
     """A connection that is silent for so long is pinged, and is cut if it stays silent."""

@@ -23,9 +23,10 @@ from aiohttp import WSMsgType, web
 
 from covey.network.backoff import Backoff
 from covey.network.configuration import ServerConfig
+from covey.network.doorway import Doorway
 from covey.network.engine import Engine
 from covey.network.errors import FrameError, IdentityError
-from covey.network.frames import BAD_DATA, PEER_FRAMES, TAKEN, PeerFrame, decode_peer
+from covey.network.frames import BAD_DATA, GOING_AWAY, PEER_FRAMES, TAKEN, PeerFrame, decode_peer
 from covey.network.identity import Identity
 from covey.network.sockets import CLOSING_SECONDS, FrameSender, Socket
 from covey.network.survey_messages import Ask, Told
@@ -79,6 +80,7 @@ class Links:
         self.surveys = Surveys(engine, lambda: tuple(self._live), self._send)
         self._tasks: list[asyncio.Task[None]] = []
         self._tls: ssl.SSLContext | None = None
+        self.doorway: Doorway | None = None
 
     def start(self) -> None:
         """Open links from now on."""
@@ -101,6 +103,11 @@ class Links:
         """Neighbours that are connected."""
         return frozenset(self._live)
 
+    def greet_again(self) -> None:
+        """End all links, so that both ends show once more who they are; they are opened again at once."""
+        for live in self._live.values():
+            live.sender.close("the secret has changed", GOING_AWAY)
+
     def _send(self, peer: str, message: Ask | Told) -> None:
         live = self._live.get(peer)
         if live is not None:
@@ -122,6 +129,8 @@ class Links:
             timeout=CLOSING_SECONDS,
             compress=False,
         )
+        if self.doorway is not None:
+            self.doorway.known(request)
         async with asyncio.timeout(limits.handshake_seconds):
             await socket.prepare(request)
         transport = request.transport
@@ -218,13 +227,15 @@ class Links:
                     break
                 if frame.type is not WSMsgType.BINARY:
                     raise FrameError("links have binary frames only", BAD_DATA)
-                for message in decode_peer(frame.data):
+                messages, unknown = decode_peer(frame.data, self._engine.limits)
+                self._engine.counts.unknown_messages += unknown
+                for message in messages:
                     if isinstance(message, Ask | Told):
                         self.surveys.hear(peer, message)
                     else:
                         counted.received += _events_in(message)
                         self._engine.hear(session, message)
-                await self._engine.room()
+                await self._engine.room(session)
         except FrameError as error:
             self._engine.counts.bad_frames += 1
             log.warning("link with %s: %s", peer, error)

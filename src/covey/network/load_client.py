@@ -15,7 +15,7 @@ import ssl
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 import aiohttp
@@ -26,32 +26,17 @@ from pyarrow import dataset
 from covey.errors import CoveyError
 from covey.matching import Index
 from covey.network.errors import ConnectionLostError, RefusedError
+from covey.routing.loading import LoadView
 
 SECONDS: Final = 600.0
 """How long a broker may take to settle a load."""
 LINES: Final = 1_000
 """Lines sent at a time."""
 
+Loaded: TypeAlias = LoadView
+"""A load as the broker has it."""
+
 _encoder = msgspec.json.Encoder()
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A load as the broker has it."""
-
-    name: str
-    client: str
-    version: int
-    """Counts the loads of this name."""
-    loaded_at: float
-    made: int
-    """Subscriptions that came or changed with this version."""
-    ended: int
-    subscriptions: int
-    told: int
-    """What neighbours must know of it, before the broker's own strategy."""
-    entries: int
-    """Entries of the compacted table that stand for subscriptions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,9 @@
 
 A line of a load is `{"id": ..., "filter": ...}`, a subscription; one that has `stands_for`, a list of ids, is an entry
 of a compacted table. `covey.routing.loading` has what a load is and does. The answer comes when it is committed and
-settled. Where there is authentication, all of this needs a principal with `admin`.
+settled. Where there is authentication, loads need a principal with `load`, a profile one with `admin`, and looking at
+either one of these or `monitor`. A load is checked like subscriptions: it must be within what its loader may subscribe
+to, and its client is delivered no more of it than the client itself may.
 
 Bodies are read in pieces up to a limit of their own, one load at a time; filters are read in a thread beside the
 broker, which goes on meanwhile.
@@ -66,7 +68,7 @@ class Loads:
 
     async def load(self, request: web.Request) -> web.Response:
         """Load subscriptions."""
-        self._identity.check_admin(request)
+        caller = self._identity.check_right(request, "load")
         name = self._name("load", request.match_info["name"])
         client = self._name("client", request.query.get("client", ""))
         semantics, own = request.query.get("semantics"), self._engine.broker.config.semantics
@@ -74,26 +76,26 @@ class Loads:
             raise RefusedError(f"these subscriptions are meant with semantics {semantics!r}; this broker has {own!r}")
         async with self._one_at_a_time:
             body = await self._body(request, self._engine.limits.load_bytes, "load_bytes")
-            prepared = await asyncio.to_thread(self._prepared, name, client, body)
+            prepared = await asyncio.to_thread(self._prepared, name, client, body, caller.principal.subscribe)
             del body
             await self._ask(prepared)
         return self._answer(name)
 
     async def unload(self, request: web.Request) -> web.Response:
         """End a load."""
-        self._identity.check_admin(request)
+        self._identity.check_right(request, "load")
         async with self._one_at_a_time:
             await self._ask(Unload(0, request.match_info["name"]))
         return web.Response(status=204)
 
     async def listed(self, request: web.Request) -> web.Response:
         """All loads."""
-        self._identity.check_admin(request)
+        self._identity.check_right(request, "load", "monitor")
         return _json([asdict(load) for load in self._engine.broker.loads()])
 
     async def load_profile(self, request: web.Request) -> web.Response:
         """Load a profile."""
-        self._identity.check_admin(request)
+        self._identity.check_right(request, "admin")
         name = self._name("profile", request.query.get("name", "profile"))
         config = self._engine.broker.config
         async with self._one_at_a_time:
@@ -103,10 +105,10 @@ class Loads:
 
     async def profile(self, request: web.Request) -> web.Response:
         """The profile that is in use."""
-        self._identity.check_admin(request)
+        self._identity.check_right(request, "load", "monitor")
         return self._profile_answer()
 
-    def _prepared(self, name: str, client: str, body: bytes) -> Load:
+    def _prepared(self, name: str, client: str, body: bytes, allowed: str | None) -> Load:
         subscriptions: list[tuple[str, str]] = []
         entries: list[TableEntry] = []
         for number, text in enumerate(body.splitlines(), 1):
@@ -125,7 +127,7 @@ class Loads:
             else:
                 entries.append(TableEntry(line.id, line.filter, tuple(line.stands_for)))
         try:
-            return prepare(self._engine.broker.config, name, client, subscriptions, entries)
+            return prepare(self._engine.broker.config, name, client, subscriptions, entries, allowed)
         except LoadError as error:
             raise RefusedError(str(error)) from None
 

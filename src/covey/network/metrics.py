@@ -20,7 +20,13 @@ _COUNTERS = {
     "records": "Rows committed.",
     "sessions_cut": "Connections cut because they took too little.",
     "bad_frames": "Connections closed for what they sent.",
+    "defects": "Inputs that raised and were taken back, and answers that couldn't be sent.",
+    "restarts": "Times that the broker was restored from its journal while it ran.",
     "refused_connections": "Connections refused because there were too many.",
+    "unknown_messages": "Messages of neighbours that only a later version knows.",
+    "reloads": "Times that files saying who may connect were read again.",
+    "failed_reloads": "Times that they couldn't be, and nothing changed.",
+    "ended_sessions": "Sessions ended because their token was removed or had expired.",
 }
 _GAUGES = {
     "clients": "Clients, connected or remembered.",
@@ -70,6 +76,20 @@ class _Broker(Collector):
         inputs, records = self._engine.waiting
         yield GaugeMetricFamily("covey_waiting_inputs", "Messages that wait for the broker.", value=inputs)
         yield GaugeMetricFamily("covey_waiting_records", "Rows that wait for the disk.", value=records)
+        broker = self._engine.broker
+        yield GaugeMetricFamily("covey_event_bytes", "Bytes of events that are kept or wait.", value=broker.event_bytes)
+        yield GaugeMetricFamily(
+            "covey_held_back", "Whether publishers are held back, above a mark.", value=float(self._engine.is_pressed)
+        )
+        yield GaugeMetricFamily(
+            "covey_send_buffer_bytes", "Bytes that wait for clients' connections.", value=self._engine.buffers.bytes
+        )
+        yield GaugeMetricFamily(
+            "covey_waiting_connections", "Connections that are nobody's session.", value=counts.strangers
+        )
+        yield CounterMetricFamily(
+            "covey_turned_away", "Connections closed because too many were nobody's session.", value=counts.turned_away
+        )
         yield from _links(found)
 
 

@@ -71,8 +71,11 @@ def _subsumption(given: Any) -> SubsumptionOptions:
     space = given.get("space")
     if not isinstance(space, dict):
         raise ConfigError("[subsumption] needs a table space: the attributes that count, each with kind or values")
+    approximate = given.get("approximate", False)
+    if not isinstance(approximate, bool):
+        raise ConfigError(f"subsumption.approximate is {approximate!r}; it must be true or false")
     dimensions = [_dimension(attribute, one) for attribute, one in space.items()]
-    return SubsumptionOptions(Space(dimensions), bool(given.get("approximate", False)))
+    return SubsumptionOptions(Space(dimensions), approximate)
 
 
 def _dimension(attribute: str, given: Any) -> Dimension:
@@ -110,4 +113,4 @@ def check_names(given: Any, names: Iterable[str], prefix: str) -> None:
 
 def names_of(kind: Any) -> frozenset[str]:
     """The names of a dataclass's fields."""
-    return frozenset(one.name for one in fields(kind))
+    return frozenset(field.name for field in fields(kind))

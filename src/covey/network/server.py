@@ -9,20 +9,36 @@ from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Final, Self
 
+import pyarrow as pa
 from aiohttp import web
 
+from covey.kernels.loading import load_all
 from covey.network.admin import Admin
 from covey.network.client_sockets import ClientSockets, Connections, TooManyError
 from covey.network.configuration import ServerConfig
-from covey.network.doors import Door, Inside
+from covey.network.doorway import Doorway
 from covey.network.engine import Clock, Engine
-from covey.network.errors import ConnectionLostError, FrameError, IdentityError, NetworkError, OriginError, RefusedError
+from covey.network.errors import (
+    ConflictError,
+    ConnectionLostError,
+    FrameError,
+    HeldBackError,
+    IdentityError,
+    MissingError,
+    NetworkError,
+    OriginError,
+    RefusedError,
+)
 from covey.network.event_streams import EventStreams
+from covey.network.extensions import Extension, ServerParts
 from covey.network.frames import TOO_LARGE
 from covey.network.http_api import HttpApi
 from covey.network.identity import Identity
 from covey.network.links import Links
 from covey.network.loading import Loads
+from covey.network.marks import Marks
+from covey.network.reloads import Reloads
+from covey.network.standing import Standing
 from covey.network.storage import Journal, MemoryJournal, SqliteJournal
 from covey.network.tls import server_context
 
@@ -38,13 +54,17 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Server:
     """One broker on a port. Use it as an asynchronous context manager, or `start` and `stop` it."""
 
-    def __init__(self, config: ServerConfig, doors: Iterable[Door] = ()) -> None:
+    def __init__(self, config: ServerConfig, doors: Iterable[Extension] = ()) -> None:
         self.config = config
         self._doors = tuple(doors)
         self._runner: web.AppRunner | None = None
         self._engine: Engine | None = None
         self._links: Links | None = None
-        self._site: web.TCPSite | None = None
+        self.standing: Standing | None = None
+        """Who is connected, while the server runs."""
+        self._reloads: Reloads | None = None
+        self._doorway: Doorway | None = None
+        self._marks: Marks | None = None
         self._port = config.port
 
     @property
@@ -67,6 +87,7 @@ class Server:
 
     async def start(self) -> None:
         """Restore the broker, listen, and open links."""
+        await asyncio.to_thread(_load)
         config = self.config
         context = None if config.tls is None else server_context(config.tls)
         journal: Journal = (
@@ -75,14 +96,21 @@ class Server:
         try:
             clock = Clock()
             self._engine = Engine(config.broker, journal, config.limits, clock)
+            self._marks = Marks(self._engine, journal, self._engine.buffers)
         except BaseException:
             journal.close()
             raise
-        identity = Identity(config, clock)
-        self._links = Links(config, self._engine, identity)
+        identity = Identity(config)
+        self.standing = Standing(self._engine, identity)
+        links = self._links = Links(config, self._engine, identity)
+        self._reloads = Reloads(config, identity, self.standing, self._links, self._engine.counts)
+        connections = Connections(self._engine)
+        self._doorway = connections.doorway = links.doorway = Doorway(
+            config.limits, self._engine.counts, lambda: connections.open + len(links.open)
+        )
         try:
             self._runner = web.AppRunner(
-                self._application(self._engine, identity, self._links),
+                self._application(self._engine, identity, self.standing, connections),
                 access_log=None,
                 auto_decompress=False,
                 handler_cancellation=True,
@@ -90,20 +118,36 @@ class Server:
                 shutdown_timeout=STOPPING_SECONDS,
             )
             await self._runner.setup()
-            self._site = web.TCPSite(self._runner, config.host, config.port, ssl_context=context)
-            await self._site.start()
+            assert self._runner.server is not None
+            await self._doorway.open(config.host, config.port, self._runner.server, context)
         except BaseException:
             await self.stop()
             raise
-        self._port = self._runner.addresses[0][1]
+        self._port = self._doorway.port
         self._links.start()
+        self._reloads.start()
+        for remark in config.remarks:
+            log.warning("%s", remark)
+        self._marks.start()
         log.debug("broker %s listens on %s", config.broker.broker, self.url)
+
+    async def reload(self) -> bool:
+        """Read again who may connect and do what, and apply it to all who are connected; False where the files are
+        wrong, which changes nothing and is logged."""
+        assert self._reloads is not None, "the server isn't started"
+        return await self._reloads.reload()
 
     async def stop(self) -> None:
         """Close everything; what was confirmed is on the disk."""
         # Whoever is sent away comes again at once, and must find the door closed.
-        if self._site is not None and self._runner is not None and self._site in self._runner.sites:
-            await self._site.stop()
+        if self._doorway is not None:
+            self._doorway.close()
+        if self._reloads is not None:
+            await self._reloads.stop()
+        if self.standing is not None:
+            self.standing.stop()
+        if self._marks is not None:
+            await self._marks.stop()
         if self._links is not None:
             await self._links.stop()
         if self._engine is not None:
@@ -124,33 +168,46 @@ class Server:
     ) -> None:
         await self.stop()
 
-    def _application(self, engine: Engine, identity: Identity, links: Links) -> web.Application:
+    def _application(
+        self, engine: Engine, identity: Identity, standing: Standing, connections: Connections
+    ) -> web.Application:
+        doorway, links = self._doorway, self._links
+        assert doorway is not None
+        assert links is not None
+
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             try:
-                identity.check_origin(request)
-                return await handler(request)
+                with doorway.request(request):
+                    identity.check_origin(request)
+                    return await handler(request)
             except NetworkError as error:
                 return _refusal(error)
             except ConnectionError:
                 # Whoever asked is gone, so nobody reads the answer; that is no defect to log.
                 return web.Response(status=503)
 
-        connections = Connections(engine)
-        inside = Inside(self.config, engine, identity, links.surveys)
+        parts = ServerParts(self.config, engine, identity, links.surveys)
         application = web.Application(middlewares=[guard], client_max_size=engine.limits.message_bytes)
         application.add_routes(
             [
-                web.get("/v1/client", ClientSockets(engine, identity, connections).serve, allow_head=False),
+                web.get("/v1/client", ClientSockets(engine, identity, standing, connections).serve, allow_head=False),
                 web.get("/v1/link", links.accept, allow_head=False),
-                *EventStreams(engine, identity, connections).routes(),
+                *EventStreams(engine, identity, standing, connections).routes(),
                 *HttpApi(engine, identity).routes(),
-                *Admin(self.config, engine, identity, links).routes(),
+                *Admin(self.config, engine, identity, links, connections).routes(),
                 *Loads(engine, identity).routes(),
-                *(route for door in self._doors for route in door(inside)),
+                *(route for door in self._doors for route in door(parts)),
             ]
         )
         return application
+
+
+def _load() -> None:
+    """Load what is otherwise loaded when it is first used: everyone would wait for that when a client comes with more
+    than a few subscriptions."""
+    load_all()
+    pa.array([""])  # looks for pandas, which takes a third of a second
 
 
 def _refusal(error: NetworkError) -> web.Response:
@@ -162,9 +219,13 @@ def _refusal(error: NetworkError) -> web.Response:
         status = 403
     elif isinstance(error, IdentityError):
         status, headers = 401, {"WWW-Authenticate": "Bearer"}
+    elif isinstance(error, ConflictError):
+        status = 409
+    elif isinstance(error, MissingError):
+        status = 404
     elif isinstance(error, RefusedError):
         status = 422
-    elif isinstance(error, TooManyError | ConnectionLostError):
+    elif isinstance(error, TooManyError | ConnectionLostError | HeldBackError):
         status, headers = 503, {"Retry-After": "1"}
     else:
         status = 500
@@ -172,7 +233,7 @@ def _refusal(error: NetworkError) -> web.Response:
 
 
 async def run(
-    config: ServerConfig, ready: Callable[[Server], None], stop: asyncio.Event, doors: Iterable[Door] = ()
+    config: ServerConfig, ready: Callable[[Server], None], stop: asyncio.Event, doors: Iterable[Extension] = ()
 ) -> None:
     """Run a broker until `stop` is set or it fails; `ready` is called when it listens."""
     async with Server(config, doors) as server:

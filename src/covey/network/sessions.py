@@ -38,6 +38,8 @@ class Session:
     outlet: Outlet
     permissions: Permissions | None
     """A client's; None for a neighbour."""
+    owner: str = ""
+    """The principal whose session it is: a name, or `@ADDRESS` of whom nobody knows; empty for the broker's own."""
     open: bool = False
     requests: dict[int, asyncio.Future[None]] = field(default_factory=dict)
     """Requests that the server itself made in this session's name."""

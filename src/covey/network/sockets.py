@@ -17,6 +17,7 @@ from aiohttp import web
 
 from covey.network.errors import FrameError
 from covey.network.frames import Codec, frames
+from covey.network.send_buffers import SendBuffers
 
 REASON_BYTES: Final = 120
 """A close frame has room for 123."""
@@ -38,12 +39,14 @@ class FrameSender(Generic[Message]):
         buffer_bytes: int,
         cut: Callable[[], None],
         most_bytes: int = sys.maxsize,
+        buffers: SendBuffers | None = None,
     ) -> None:
         self._socket = socket
         self._codec = codec
         self._most_bytes = most_bytes
         self._buffer_bytes = buffer_bytes
         self._cut = cut
+        self._buffers = buffers
         self._frames: deque[bytes] = deque()
         self._waiting = 0
         self._wake = asyncio.Event()
@@ -65,16 +68,31 @@ class FrameSender(Generic[Message]):
         try:
             for data in frames(self._codec, messages, self._most_bytes):
                 self._frames.append(data)
-                self._waiting += len(data)
+                self._count(len(data))
         except FrameError as error:
             self.close(str(error), error.code)
             return
-        if self._waiting > self._buffer_bytes:
-            self._frames.clear()
-            self.overflowed = True
-            self.close("too slow: more is waiting than send_buffer_bytes", 1013)
-            self._cut()
+        # One frame may be of any size: what can't be divided must get through.
+        if self._waiting > self._buffer_bytes and len(self._frames) > 1:
+            self.overflow()
         self._wake.set()
+
+    def _count(self, bytes: int) -> None:
+        self._waiting += bytes
+        if self._buffers is not None:
+            self._buffers.changed(self, bytes)
+
+    def overflow(self) -> None:
+        """Too much waits, here or for all connections together: drop it and cut the connection."""
+        self.overflowed = True
+        self.drop()
+        self.close("too slow: more is waiting than send_buffer_bytes, or than send_buffers_bytes for all", 1013)
+        self._cut()
+
+    def drop(self) -> None:
+        """Send nothing more of what waits."""
+        self._frames.clear()
+        self._count(-self._waiting)
 
     def close(self, reason: str, code: int) -> None:
         """Send what waits, then close with a reason."""
@@ -92,7 +110,8 @@ class FrameSender(Generic[Message]):
                 while self._frames:
                     data = self._frames.popleft()
                     await send(data)
-                    self._waiting -= len(data)
+                    # It counts until the connection has taken it; what was dropped meanwhile is counted already.
+                    self._count(-min(len(data), self._waiting))
                 if self._closing is None:
                     self._wake.clear()
                     await self._wake.wait()
@@ -101,6 +120,8 @@ class FrameSender(Generic[Message]):
                 await self._socket.close(code=code, message=reason)
         except (ConnectionError, RuntimeError, aiohttp.ClientError, TimeoutError):
             self._cut()
+        finally:
+            self.drop()
 
     async def _send_text(self, data: bytes) -> None:
         await self._socket.send_str(data.decode())

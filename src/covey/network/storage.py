@@ -5,25 +5,38 @@ waits at once and commits it as one transaction, so a commit's cost (one fsync) 
 while the one before was under way; the later value of a row wins, which is what committing one by one would leave.
 Whoever submits rows is called back, in the writer's thread, in the order of submission, after the commit.
 
-The file is locked as long as it is open: two brokers can't share one.
+The file is locked as long as it is open: two brokers can't share one. What is deleted is given back to the file system
+in steps, when nothing waits and much of the file is free.
+
+Where the disk is full, what waits goes on waiting and is tried again: `full` says so, and nothing was reported as
+committed. Which files are taken, and what of a damaged one, is `journal_files.py`.
 """
 
 from __future__ import annotations
 
-import os
+import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from covey.network.errors import StorageError
+from covey.network.journal_files import ALL_ROWS, open_journal, salvage
+from covey.network.set_aside import set_aside
 from covey.routing.journal import Put, Record
 
-FORMAT: Final = "1"
 GROUP_RECORDS: Final = 20_000
 """Rows in one transaction: those that wait longer get the next."""
+FULL_SECONDS: Final = 0.5
+"""Until a commit is tried again for which the disk had no room."""
+FREE_PAGES: Final = 1_024
+"""Free pages that stay in the file whatever their part: they are used again soon."""
+FREE_PART: Final = 0.5
+"""The part of free pages above which the file is made smaller."""
+SHRINK_PAGES: Final = 2_048
+"""Pages given back in one step, before what waits is looked at again."""
 
 Done: TypeAlias = Callable[[Exception | None], None]
 """Told that everything up to here is committed, or why it can't be."""
@@ -33,10 +46,16 @@ class Journal(Protocol):
     """Where a broker's rows are kept."""
 
     def rows(self) -> Iterator[Put]:
-        """All rows; before the first submit."""
+        """All rows; when nothing waits."""
 
     def submit(self, records: Sequence[Record], done: Done) -> None:
         """Commit records, then say so."""
+
+    def set_aside(self, input: Any, error: BaseException) -> None:
+        """Write down an input that broke the broker."""
+
+    def give_up(self) -> None:
+        """The broker stops: don't wait any longer for room on the disk."""
 
     def close(self) -> None:
         """Commit what waits, and close."""
@@ -53,6 +72,12 @@ class MemoryJournal:
         """Nothing waits for a disk."""
         done(None)
 
+    def set_aside(self, input: Any, error: BaseException) -> None:
+        """There is no place for it; the log has it."""
+
+    def give_up(self) -> None:
+        """Nothing waits."""
+
     def close(self) -> None:
         """Nothing to do."""
 
@@ -62,22 +87,38 @@ class SqliteJournal:
 
     def __init__(self, directory: Path, broker: str) -> None:
         self.path = directory / "broker.sqlite"
-        self._connection = _open(self.path, broker)
+        self.broker = broker
+        self.full = False
+        """Whether rows wait because the disk is full."""
+        self._connection = open_journal(self.path, broker)
         self._waiting: SimpleQueue[tuple[Sequence[Record], Done] | None] = SimpleQueue()
+        self._closing = threading.Event()
         self._thread = threading.Thread(target=self._write_on, name=f"journal of {broker}", daemon=True)
         self._thread.start()
 
     def rows(self) -> Iterator[Put]:
-        """All rows; before the first submit."""
-        for space, key, value in self._connection.execute("SELECT space, key, value FROM rows"):
-            yield Put(space, key, value)
+        """All rows; when nothing waits. Of a damaged file those that can be read; it is put aside."""
+        try:
+            rows = [Put(*row) for row in self._connection.execute(ALL_ROWS)]
+        except sqlite3.DatabaseError:
+            self._connection, rows = salvage(self._connection, self.path, self.broker)
+        return iter(rows)
 
     def submit(self, records: Sequence[Record], done: Done) -> None:
         """Commit records, then say so (in another thread)."""
         self._waiting.put((records, done))
 
+    def set_aside(self, input: Any, error: BaseException) -> None:
+        """Write down an input that broke the broker, beside the journal."""
+        set_aside(self.path.parent, input, error)
+
+    def give_up(self) -> None:
+        """The broker stops: don't wait any longer for room on the disk."""
+        self._closing.set()
+
     def close(self) -> None:
         """Commit what waits, and close."""
+        self.give_up()
         self._waiting.put(None)
         self._thread.join()
         self._connection.close()
@@ -89,75 +130,75 @@ class SqliteJournal:
             group, going = self._next_group()
             if failed is None:
                 try:
-                    self._commit(group)
+                    self._commit_when_possible(group)
                 except sqlite3.Error as error:
                     failed = StorageError(f"{self.path}: {error}; the broker can't go on without its journal")
             for _, done in group:
                 done(failed)
+            if failed is None:
+                with contextlib.suppress(sqlite3.Error):
+                    self._shrink()
 
     def _next_group(self) -> tuple[list[tuple[Sequence[Record], Done]], bool]:
         """What waits, and whether to go on after it."""
         group: list[tuple[Sequence[Record], Done]] = []
         count = 0
-        one = self._waiting.get()
-        while one is not None:
-            group.append(one)
-            count += len(one[0])
+        waiting = self._waiting.get()
+        while waiting is not None:
+            group.append(waiting)
+            count += len(waiting[0])
             if count >= GROUP_RECORDS:
                 return group, True
             try:
-                one = self._waiting.get_nowait()
+                waiting = self._waiting.get_nowait()
             except Empty:
                 return group, True
         return group, False
+
+    def _commit_when_possible(self, group: list[tuple[Sequence[Record], Done]]) -> None:
+        """Commit; where the disk is full, try again until it isn't, or the broker stops."""
+        while True:
+            try:
+                self._commit(group)
+            except sqlite3.OperationalError as error:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                if not _is_full(error) or self._closing.is_set():
+                    raise
+                self.full = True
+                self._closing.wait(FULL_SECONDS)
+            else:
+                self.full = False
+                return
 
     def _commit(self, group: list[tuple[Sequence[Record], Done]]) -> None:
         last = {(record.space, record.key): record for records, _ in group for record in records}
         if not last:
             return
-        puts = [(one.space, one.key, one.value) for one in last.values() if isinstance(one, Put)]
-        drops = [(one.space, one.key) for one in last.values() if not isinstance(one, Put)]
+        puts = [(record.space, record.key, record.value) for record in last.values() if isinstance(record, Put)]
+        drops = [(record.space, record.key) for record in last.values() if not isinstance(record, Put)]
         run = self._connection
         run.execute("BEGIN IMMEDIATE")
-        run.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", puts)
+        # What goes makes room for what comes.
         run.executemany("DELETE FROM rows WHERE space = ? AND key = ?", drops)
+        run.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", puts)
         run.execute("COMMIT")
 
-
-def _open(path: Path, broker: str) -> sqlite3.Connection:
-    """The file, locked, and checked to be this broker's."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-    except (OSError, sqlite3.Error) as error:
-        raise StorageError(f"{path}: {error}") from None
-    try:
-        _prepare(connection, path, broker)
-    except (sqlite3.Error, StorageError) as error:
-        connection.close()
-        if "locked" in str(error):
-            raise StorageError(f"{path} is in use by another broker; give each its own --data") from None
-        raise error if isinstance(error, StorageError) else StorageError(f"{path}: {error}") from None
-    return connection
+    def _shrink(self) -> None:
+        """Give free pages back to the file system, some at a time, where they are a large part of the file."""
+        run = self._connection
+        while self._waiting.empty():
+            (free,), (pages,) = (run.execute(f"PRAGMA {name}").fetchone() for name in ("freelist_count", "page_count"))
+            if free < FREE_PAGES or free < pages * FREE_PART:
+                return
+            # It is done in steps without rows, and `execute` would take one of them.
+            run.executescript(f"PRAGMA incremental_vacuum({SHRINK_PAGES})")
+            run.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if run.execute("PRAGMA freelist_count").fetchone() == (free,):
+                return  # a file of before, which can't shrink
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, broker: str) -> None:
-    for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL"):
-        connection.execute(f"PRAGMA {pragma}")
-    # Taking the write lock here, rather than at the first commit, is what keeps a second broker out.
-    connection.execute("BEGIN IMMEDIATE")
-    connection.execute("CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID")
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS rows (space TEXT, key TEXT, value BLOB NOT NULL, PRIMARY KEY (space, key)) "
-        "WITHOUT ROWID"
-    )
-    connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?), ('broker', ?)", (FORMAT, broker))
-    about = dict(connection.execute("SELECT name, value FROM about"))
-    connection.execute("COMMIT")
-    if about["format"] != FORMAT:
-        raise StorageError(f"{path} has format {about['format']}, and this covey reads {FORMAT}")
-    if about["broker"] != broker:
-        raise StorageError(
-            f"{path} is the journal of broker {about['broker']!r}, not of {broker!r}; use another --data"
-        )
+def _is_full(error: sqlite3.OperationalError) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0)
+    # A write that fails for want of room is an error of input and output where it is the log that can't grow.
+    return code & 0xFF == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR_WRITE or "full" in str(error)

@@ -5,11 +5,12 @@ These travel over links like the broker's own messages, and never reach it: noth
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from covey.routing.messages import Struct
+from covey.routing.ranges import BrokerName, Hops, Number
 
 
 class LinkFigures(msgspec.Struct, frozen=True):
@@ -20,30 +21,30 @@ class LinkFigures(msgspec.Struct, frozen=True):
     in_tree: bool
     failed: bool
     filtering: bool
-    outbox: int
-    told: int
-    heard: int
-    received: int
+    outbox: Number
+    told: Number
+    heard: Number
+    received: Number
     """Events that came over it since the broker was started."""
-    sent: int
+    sent: Number
 
 
 class Figures(msgspec.Struct, frozen=True, tag=True):
     """One broker."""
 
     strategy: str
-    uptime: float
-    clients: int
-    connected: int
-    subscriptions: int
-    advertisements: int
-    queued: int
-    entries: int
-    events_kept: int
-    published: int
-    delivered: int
-    waiting_inputs: int
-    waiting_records: int
+    uptime: Annotated[float, msgspec.Meta(ge=0)]
+    clients: Number
+    connected: Number
+    subscriptions: Number
+    advertisements: Number
+    queued: Number
+    entries: Number
+    events_kept: Number
+    published: Number
+    delivered: Number
+    waiting_inputs: Number
+    waiting_records: Number
     links: list[LinkFigures]
 
 
@@ -53,7 +54,7 @@ class ClientHop(msgspec.Struct, frozen=True):
     client: str
     subscriptions: dict[str, str]
     """Those that match, by id; perhaps not all."""
-    matched: int
+    matched: Number
     """How many match."""
 
 
@@ -65,7 +66,7 @@ class LinkHop(msgspec.Struct, frozen=True):
     why: str
     entries: dict[str, str]
     """The neighbour's entries that match, by key; perhaps not all."""
-    matched: int
+    matched: Number
 
 
 class Passage(msgspec.Struct, frozen=True, tag=True):
@@ -80,10 +81,10 @@ class Passage(msgspec.Struct, frozen=True, tag=True):
 class Ask(Struct, frozen=True):
     """A question to all brokers: their figures, or, with an event, those on its way what they would do with it."""
 
-    asker: str
-    number: int
+    asker: BrokerName
+    number: Number
     """With `asker`, the question's id."""
-    hops: int
+    hops: Hops
     """Links that it may still cross."""
     event: dict[str, Any] | None = None
 
@@ -91,7 +92,7 @@ class Ask(Struct, frozen=True):
 class Told(Struct, frozen=True):
     """One broker's answer; it goes back the way that the question came."""
 
-    asker: str
-    number: int
-    origin: str
+    asker: BrokerName
+    number: Number
+    origin: BrokerName
     body: Figures | Passage

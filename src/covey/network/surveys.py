@@ -20,11 +20,10 @@ from typing import Any, Final
 from covey.network.engine import Engine
 from covey.network.frames import wrong_shape
 from covey.network.limits import Rate
-from covey.network.passages import passage
 from covey.network.survey_messages import Ask, Figures, LinkFigures, Passage, Told
+from covey.network.tracing import trace_event
 from covey.routing.inspection import client_figures
 from covey.routing.links import Link
-from covey.routing.messages import SUBSCRIPTIONS
 
 HOPS: Final = 64
 """Links that a question crosses."""
@@ -62,10 +61,10 @@ class Heard:
 
 @dataclass(slots=True)
 class _Following:
-    """An event's way, as far as brokers have told it."""
+    """An event's way, as far as brokers have answered."""
 
     expected: set[str]
-    told: dict[str, Passage] = field(default_factory=dict)
+    passages: dict[str, Passage] = field(default_factory=dict)
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -107,7 +106,7 @@ class Surveys:
 
     async def follow(self, event: dict[str, Any]) -> tuple[dict[str, Passage], set[str]]:
         """What each broker on an event's way would do with it, from here on; and those that didn't say."""
-        own = passage(self._engine.broker, event, None, MOST_ENTRIES)
+        own = trace_event(self._engine.broker, event, None, MOST_ENTRIES)
         number = next(self._numbers)
         following = self._following[number] = _Following({self._own})
         try:
@@ -119,7 +118,7 @@ class Surveys:
             pass
         finally:
             del self._following[number]
-        return following.told, following.expected - following.told.keys()
+        return following.passages, following.expected - following.passages.keys()
 
     def own_figures(self) -> Figures:
         """This broker."""
@@ -135,7 +134,7 @@ class Surveys:
 
     def _link(self, link: Link) -> LinkFigures:
         crossed = self.traffic.get(link.peer, Counted())
-        told, heard = link.outward[SUBSCRIPTIONS].export.outcome, link.inward[SUBSCRIPTIONS].holding
+        told, heard = link.outward.subscriptions.export.outcome, link.inward.subscriptions.holding
         return LinkFigures(
             link.peer, link.open, link.in_tree, link.failed, link.traffic.filtering, len(link.outbox), len(told),
             len(heard), crossed.received, crossed.sent,
@@ -146,7 +145,7 @@ class Surveys:
     def hear(self, peer: str, message: Ask | Told) -> None:
         """A neighbour's message."""
         if isinstance(message, Told):
-            self._told(message)
+            self._answered(message)
         elif self._rates.setdefault(peer, Rate(ASKS_A_SECOND)).take(1.0, time.monotonic()) == 0.0:
             self._asked(peer, message)
 
@@ -161,7 +160,7 @@ class Surveys:
             self._answer(peer, question, self.own_figures())
             self._pass_on(question, peer, None)
         elif wrong_shape(question.event, self._engine.limits) is None:
-            found = passage(self._engine.broker, question.event, peer, MOST_ENTRIES)
+            found = trace_event(self._engine.broker, question.event, peer, MOST_ENTRIES)
             self._answer(peer, question, found)
             self._pass_on(question, peer, found)
 
@@ -177,7 +176,7 @@ class Surveys:
             if peer != source and (wanted is None or peer in wanted):
                 self._send(peer, further)
 
-    def _told(self, answer: Told) -> None:
+    def _answered(self, answer: Told) -> None:
         if answer.asker != self._own:
             way = self._ways.get((answer.asker, answer.number))
             if way is not None:
@@ -190,11 +189,11 @@ class Surveys:
             self._heard[answer.origin] = Heard(answer.body, time.monotonic())
 
     def _take(self, following: _Following, origin: str, found: Passage) -> None:
-        if len(following.told) >= MOST_BROKERS:
+        if len(following.passages) >= MOST_BROKERS:
             return
-        following.told[origin] = found
+        following.passages[origin] = found
         following.expected |= _next(found)
-        if following.expected <= following.told.keys():
+        if following.expected <= following.passages.keys():
             following.done.set()
 
 

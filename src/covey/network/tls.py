@@ -49,12 +49,14 @@ def client_context(
 
 
 def names_in(certificate: Mapping[str, Any] | None) -> list[str]:
-    """The names that a checked certificate is for."""
+    """The names that a checked certificate is for: those of its subjectAltName. The common name counts only where there
+    is none (RFC 6125, section 6.4.4), since authorities check what they put there and often nothing else."""
     if not certificate:
         return []
-    names = [value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"]
-    common = [value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"]
-    return list(dict.fromkeys([*names, *common]))
+    alternatives = certificate.get("subjectAltName", ())
+    if alternatives:
+        return list(dict.fromkeys(value for kind, value in alternatives if kind == "DNS"))
+    return [value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"]
 
 
 def _load(context: ssl.SSLContext, files: TlsFiles) -> None:

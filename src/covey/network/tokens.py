@@ -4,7 +4,9 @@ A signed token is `covey1.PAYLOAD.SIGNATURE`: JSON in base64url, and its HMAC-SH
 Whoever has the secret can make tokens and no broker has to be told of them, so all carry an end. A listed token is any
 text; the file holds its SHA-256 only, so that reading the file doesn't let one in, and removing the entry ends it.
 
-Permissions are filters: what may be published, subscribed to and advertised; None for everything.
+Permissions are filters: what may be published, subscribed to and advertised; None for everything. Rights are for
+operators: `monitor` looks at the broker's tables and figures, `load` brings subscriptions in bulk, `admin` has both and
+changes the broker itself. None of them widens a permission: what is loaded must be within `subscribe`.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ import hmac
 import tomllib
 from collections.abc import Mapping
 from datetime import date, datetime
+from math import isfinite
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -34,6 +37,9 @@ LONGEST_TOKEN: Final = 8_192
 """Characters: a token is a header of each request."""
 
 
+Right: TypeAlias = Literal["monitor", "load", "admin"]
+
+
 class Principal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Someone who may use a broker, and what they may do."""
 
@@ -44,9 +50,17 @@ class Principal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     subscribe: str | None = None
     advertise: str | None = None
     admin: bool = False
-    """May see the broker's tables and figures."""
+    """May change the broker itself, and has all other rights."""
     broker: bool = False
     """Is a neighbour of this name, not a client."""
+    monitor: bool = False
+    """May see the broker's tables and figures."""
+    load: bool = False
+    """May give clients subscriptions in bulk."""
+
+    def may(self, right: Right) -> bool:
+        """Whether it has a right of operators."""
+        return self.admin or (right == "monitor" and self.monitor) or (right == "load" and self.load)
 
     @property
     def permissions(self) -> Permissions:
@@ -62,6 +76,10 @@ def checked(principal: Principal) -> Principal:
     """A principal whose name and filters can be used; raises NetworkError."""
     if not principal.name or "/" in principal.name or not principal.name.isprintable():
         raise NetworkError(f"{principal.name!r} can't be a client's name; use printable text without a slash")
+    if principal.expires is not None and not isfinite(principal.expires):
+        raise NetworkError(
+            f"{principal.expires} is no moment at which {principal.name!r} expires; leave it out for none"
+        )
     for action in ("publish", "subscribe", "advertise"):
         text = getattr(principal, action)
         if text is not None:
@@ -133,7 +151,10 @@ def read_listed(path: Path) -> dict[str, Principal]:
         if not isinstance(table, dict) or not _is_sha256(table.get("sha256")):
             raise NetworkError(f"{path}: [{name}] needs sha256, the 64 hexadecimal digits of its token's SHA-256")
         fields = {key: value for key, value in table.items() if key != "sha256"}
-        found[table["sha256"].lower()] = principal_of(name, fields, str(path))
+        digest = table["sha256"].lower()
+        if digest in found:
+            raise NetworkError(f"{path}: [{name}] has the token of [{found[digest].name}]; each needs one of its own")
+        found[digest] = principal_of(name, fields, str(path))
     return found
 
 

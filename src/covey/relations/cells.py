@@ -17,17 +17,21 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from covey.diagrams import texts as text_facts
 from covey.filters.predicates import Predicate
-from covey.filters.semantics import predicate_truth
+from covey.filters.semantics import truth_for
 from covey.filters.values import Kind, Scalar, Value
+from covey.relations import text_facts
 from covey.relations.cuts import BOTTOM, FULL, TOP, Cut, Cuts
 from covey.relations.examples import between
+from covey.relations.steps import Steps
 from covey.relations.text_worlds import TextWorlds, World, text_worlds
 from covey.relations.value_sets import IS_FALSE, IS_LIST, IS_MISSING, IS_TRUE, ValueSet
 
 LARGEST_GUESS: Final = 4096
 """Worlds of texts that are taken to be possible where not all of them could be visited."""
+
+MOST_GUESSED: Final = 64
+"""Tests of which it is asked, two by two, whether they go together."""
 
 _FLAGS: Final[tuple[tuple[int, Value | None], ...]] = (
     (IS_TRUE, True),
@@ -45,7 +49,8 @@ class TextTests:
 
     predicates: tuple[Predicate, ...] = ()
     default: Scalar | None = None
-    steps: int = 0
+    steps: Steps | None = None
+    """What finding out how they go together may take, with all other attributes; None for nothing."""
 
 
 NO_TESTS: Final = TextTests()
@@ -59,8 +64,8 @@ class Cells:
     ) -> None:
         self._integer = integer
         self._tests = tests
-        spans = [domain.spans, *(one.spans for one in sets)]
-        self._bounds = tuple(_bounds(kind, [one[at] for one in spans]) for at, kind in enumerate(FULL))
+        spans = [domain.spans, *(values.spans for values in sets)]
+        self._bounds = tuple(_bounds(kind, [span[at] for span in spans]) for at, kind in enumerate(FULL))
         self._positions = tuple({cut: at for at, cut in enumerate(bounds)} for bounds in self._bounds)
         self._worlds: list[World] = []
         self._shown: dict[World, str] = {}
@@ -78,7 +83,8 @@ class Cells:
 
     def _explore(self) -> None:
         bounds = self._bounds[_STRINGS]
-        found = text_worlds(self._tests.predicates, bounds, self._tests.steps)
+        steps = self._tests.steps or Steps(0)
+        found = text_worlds(self._tests.predicates, bounds, steps)
         self._shown = found.shown
         self._worlds = [*found.shown, *found.doubtful]
         if not found.complete:
@@ -104,7 +110,7 @@ class Cells:
         bit = 1 << self._tests.predicates.index(predicate)
         true = self._mask_of_worlds(truths & bit for _, truths in self._worlds)
         false = self._mask_of_worlds(not truths & bit for _, truths in self._worlds)
-        if predicate_truth(predicate, lambda _: self._tests.default):
+        if truth_for(predicate, self._tests.default):
             true |= IS_MISSING
         return true, false
 
@@ -149,6 +155,8 @@ def _bounds(kind: Kind, sets: Iterable[Cuts]) -> Cuts:
 
 def _guessed(tests: Sequence[Predicate], segments: int, found: TextWorlds) -> list[World] | None:
     """Worlds beyond the found ones that no two tests rule out; None where there are too many."""
+    if len(tests) > MOST_GUESSED:
+        return None
     combinations = [0]
     for at, test in enumerate(tests):
         earlier = tests[:at]

@@ -10,20 +10,18 @@ parts didn't; then prunings that let a subscription grow by at most `prune`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from covey.errors import CoveyError, DuplicateIdError
+from covey.events.meaning import Meaning
 from covey.filters import Filter, Semantics
 from covey.history import Chances
 from covey.relations.conjunctions import Conjunction, conjunction_of
 from covey.relations.covering import CoveringTable
 from covey.relations.merging import merge_table
+from covey.relations.progress import Progress, silent
 from covey.relations.pruning import Dimension, Pruner, Target
-
-Progress = Callable[[str, int, int], None]
-"""Called with a step's name, how many filters it has done, and of how many."""
 
 _CHUNK = 20_000
 """Filters between two calls of `progress`."""
@@ -69,23 +67,25 @@ def compact(
     prune: float = 0.0,
     dimension: Dimension = "network",
     progress: Progress | None = None,
+    clock: Callable[[], float] = lambda: 0.0,
 ) -> Compacted:
     """Fewer filters that match what the subscriptions match.
 
     `imt` is the imperfect merging threshold, `prune` by how much of all events a subscription may match more when parts
     of it are removed; both need `chances`, a profile or a sample of events. 0 keeps the result exact.
+    `clock`, such as `time.perf_counter`, tells how long each step takes; there is none in this room.
     """
     if (imt or prune) and chances is None:
         raise CoveyError("imt and prune are estimated from events; give chances=, a profile or a sample of events")
-    report = progress or _silent
+    report = progress or silent
     entries = _entries(subscriptions)
     steps: list[Step] = []
 
     def step(name: str, run: Callable[[list[Entry]], list[Entry]]) -> None:
         nonlocal entries
-        start, before = time.perf_counter(), len(entries)
+        start, before = clock(), len(entries)
         entries = run(entries)
-        steps.append(Step(name, before, len(entries), time.perf_counter() - start))
+        steps.append(Step(name, before, len(entries), clock() - start))
 
     step("identity", lambda given: _identical(given, semantics, report))
     step("covering", lambda given: _covering(given, semantics, report))
@@ -102,10 +102,6 @@ def compact(
     return Compacted(entries, steps)
 
 
-def _silent(_step: str, _done: int, _total: int) -> None:
-    return
-
-
 def _entries(subscriptions: Iterable[tuple[str, Filter]]) -> list[Entry]:
     entries: dict[str, Entry] = {}
     for id, condition in subscriptions:
@@ -118,8 +114,9 @@ def _entries(subscriptions: Iterable[tuple[str, Filter]]) -> list[Entry]:
 def _identical(entries: list[Entry], semantics: Semantics, report: Progress) -> list[Entry]:
     """Filters of one normal form under the first of them."""
     groups: dict[object, list[Entry]] = {}
+    meaning = Meaning(semantics)
     for number, entry in enumerate(entries):
-        form = conjunction_of(entry.filter, semantics)
+        form = conjunction_of(entry.filter, meaning)
         groups.setdefault(entry.filter if form is None else form, []).append(replace(entry, form=form))
         if number % _CHUNK == 0:
             report("identity", number, len(entries))

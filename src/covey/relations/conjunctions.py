@@ -13,18 +13,24 @@ covers another. What remains isn't of this form, and `conjunction_of` gives None
 
 `strict` asks beyond the sets that every attribute which the filter names is defined, simplified away or not. `default`
 puts the default in the place of "missing". A schema narrows what an attribute can be: a set that has all of that in it
-says nothing and drops out, and integers are rounded. Conjunctions compare only with those made under the same
-semantics, defaults and schema.
+says nothing and drops out, and integers are rounded. Conjunctions compare only with those of the same `Meaning`.
+
+Attributes that a schema makes mandatory by the event's type depend on it (`domains.py`). One conjunction still has one
+form, so equality stays exact, and sets are never wider than what they stand for, so `covers` and `overlaps` err on the
+safe side at most: where an existence test is implied by a type. `covers_under` and `overlap_under` know that too.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from covey.events.meaning import PLAIN, Meaning
 from covey.events.schema import Schema
-from covey.filters.algebra import FALSE, And, Constant, Filter, Is, Not, Or, all_of
-from covey.filters.predicates import Predicate
-from covey.filters.semantics import Defaults, Semantics
+from covey.filters.algebra import FALSE, And, Constant, Filter, Is, Not, Or, all_of, any_of
+from covey.filters.predicates import Between, Compare, In, Predicate
+from covey.filters.semantics import Semantics
+from covey.filters.terms import is_presence, term_of
+from covey.relations.domains import domain_of, implied, is_integer, narrowed, with_presence
 from covey.relations.predicate_sets import from_predicate
 from covey.relations.value_sets import DEFINED, EVERYTHING, MISSING, ValueSet
 
@@ -103,7 +109,7 @@ class Conjunction:
         """A short filter that means this conjunction."""
         if not self.satisfiable:
             return FALSE
-        return all_of(values.to_filter(name, semantics, integer=is_integer(schema, name)) for name, values in self.sets)
+        return all_of(_printed(name, values, semantics, schema) for name, values in self.sets)
 
 
 UNSATISFIABLE: Final = Conjunction((), satisfiable=False)
@@ -114,13 +120,36 @@ def _rebuilt(sets: tuple[tuple[str, ValueSet], ...], satisfiable: bool) -> Conju
     return Conjunction(sets, satisfiable=satisfiable)
 
 
-def conjunction_of(
-    condition: Filter,
-    semantics: Semantics = "sql",
-    defaults: Defaults | None = None,
-    schema: Schema | None = None,
-) -> Conjunction | None:
-    """The filter as a conjunction of one set for each attribute; None where it isn't one."""
+def _printed(name: str, values: ValueSet, semantics: Semantics, schema: Schema | None) -> Filter:
+    """A set as a filter that means the same set when the schema reads it."""
+    plain = values.to_filter(name, semantics, integer=is_integer(schema, name))
+    return plain if schema is None or name != schema.type_attribute else _as_text(plain, schema)
+
+
+def _as_text(condition: Filter, schema: Schema) -> Filter:
+    """The filter with those tests on an event's type that would take in subtypes as tests on its text."""
+    match condition:
+        case And(parts):
+            return all_of(_as_text(part, schema) for part in parts)
+        case Or(parts):
+            return any_of(_as_text(part, schema) for part in parts)
+        case Not(part):
+            return Not(_as_text(part, schema))
+        case Is(part, wanted):
+            return Is(_as_text(part, schema), wanted)
+        case Compare(name, "=" | "!=" as operator, str(value)) if schema.types_below(value):
+            exactly = Between(name, value, value)
+            return exactly if operator == "=" else Not(exactly)
+        case In(name, values):
+            wide = {below for value in values if isinstance(value, str) for below in schema.types_below(value)}
+            if not wide <= {*values}:
+                return any_of(Between(name, value, value) for value in values)
+    return condition
+
+
+def conjunction_of(condition: Filter, meaning: Meaning = PLAIN) -> Conjunction | None:
+    """The filter, which was read, as a conjunction of one set for each attribute; None where it isn't one."""
+    semantics = meaning.semantics
     box = _holds(condition, semantics)
     if box is None:
         return None
@@ -130,23 +159,18 @@ def conjunction_of(
         for name in _named(condition):
             values = box.get(name, EVERYTHING)
             box[name] = values & DEFINED if None in values else values
-    return conjunction_from(box.items(), semantics, defaults, schema)
+    return conjunction_from(box.items(), meaning)
 
 
-def conjunction_from(
-    sets: Iterable[tuple[str, ValueSet]],
-    semantics: Semantics = "sql",
-    defaults: Defaults | None = None,
-    schema: Schema | None = None,
-) -> Conjunction:
+def conjunction_from(sets: Iterable[tuple[str, ValueSet]], meaning: Meaning = PLAIN) -> Conjunction:
     """The conjunction of one set for each of several attributes, in normal form."""
-    use_defaults = semantics == "default" and bool(defaults)
+    defaults, schema = meaning.defaults, meaning.schema
     kept = []
     for name, given in sets:
         values = given
-        if use_defaults and defaults is not None:
+        if defaults:
             values = values.with_default(defaults.get(name))
-        if schema is not None:
+        if schema is not None or is_presence(name):
             domain = domain_of(schema, name)
             values = (values.integers() if is_integer(schema, name) else values) & domain
             if values == domain:
@@ -156,37 +180,70 @@ def conjunction_from(
         if values.is_empty:
             return UNSATISFIABLE
         kept.append((name, values))
+    if any(is_presence(name) for name, _ in kept):
+        known = with_presence(dict(kept), meaning)
+        if known is None:
+            return UNSATISFIABLE
+        kept = list(known.items())
+    if schema is not None and schema.required_by:
+        found = narrowed(dict(kept), schema, meaning)
+        if found is None:
+            return UNSATISFIABLE
+        kept = list(found.items())
     kept.sort(key=_name)
     return Conjunction(tuple(kept))
+
+
+def covers_under(meaning: Meaning, one: Conjunction, other: Conjunction) -> bool:
+    """Whether every event that there is and that meets the other conjunction meets the first."""
+    if one.covers(other):
+        return True
+    other = _with_presence(one, other, meaning)
+    if one.covers(other):
+        return True
+    schema = meaning.schema
+    if schema is None or not schema.required_by or schema.type_attribute is None:
+        return False
+    sets = dict(other.sets)
+    types = sets.get(schema.type_attribute, EVERYTHING)
+    for name in implied(types, schema) - sets.keys():
+        sets[name] = domain_of(schema, name) - MISSING
+    return one.covers(Conjunction(tuple(sorted(sets.items(), key=_name)), satisfiable=other.satisfiable))
+
+
+def _with_presence(one: Conjunction, other: Conjunction, meaning: Meaning) -> Conjunction:
+    """The other conjunction with the presence of what it defines, where the first asks for that."""
+    sets = dict(other.sets)
+    asked = [name for name, _ in one.sets if is_presence(name) and name not in sets]
+    for name in asked:
+        path = term_of(name).attributes()[0]
+        defined = None not in sets.get(path, domain_of(meaning.schema, path))
+        if defined and meaning.default(path) is None:
+            sets[name] = ValueSet.of((True,))
+    if not asked:
+        return other
+    return Conjunction(tuple(sorted(sets.items(), key=_name)), satisfiable=other.satisfiable)
+
+
+def overlap_under(meaning: Meaning, one: Conjunction, other: Conjunction) -> bool:
+    """Whether some event that there is meets both conjunctions."""
+    if not one.overlaps(other) or meaning.schema is None or not meaning.schema.required_by:
+        return one.overlaps(other)
+    sets = dict(one.sets)
+    for name, values in other.sets:
+        sets[name] = values & sets.get(name, EVERYTHING)
+    return conjunction_from(sets.items(), meaning).satisfiable
 
 
 def _named(condition: Filter) -> set[str] | frozenset[str]:
     """The attributes that a filter names; a short way for a conjunction of predicates, the common case."""
     if isinstance(condition, And) and all(isinstance(part, Predicate) for part in condition.parts):
-        return {part.attribute for part in condition.parts if isinstance(part, Predicate)}
+        return {name for part in condition.parts if isinstance(part, Predicate) for name in part.term.attributes()}
     return condition.attributes()
 
 
 def _name(pair: tuple[str, ValueSet]) -> str:
     return pair[0]
-
-
-def domain_of(schema: Schema | None, name: str) -> ValueSet:
-    """What an attribute can be, "missing" included unless it is mandatory."""
-    attribute = None if schema is None else schema.attributes.get(name)
-    kind = None if schema is None else schema.type_of(name)
-    if attribute is None or kind is None:
-        return EVERYTHING
-    values = ValueSet.of_kind(kind.kind)
-    if kind.name == "int":
-        values = values.integers()
-    return values if attribute.mandatory else values | MISSING
-
-
-def is_integer(schema: Schema | None, name: str) -> bool:
-    """Whether a schema makes an attribute an integer."""
-    kind = None if schema is None else schema.type_of(name)
-    return kind is not None and kind.name == "int"
 
 
 def _holds(condition: Filter, semantics: Semantics) -> _Result:

@@ -238,6 +238,11 @@ def following(value: Scalar) -> Scalar:
     return value + _STEP if isinstance(value, datetime) else _neighbour(_plain(value), 1)
 
 
+def next_number(number: int | float) -> int | float:
+    """The least number above a finite one that an event can hold."""
+    return _neighbour(_plain(number), 1)
+
+
 def to_integers(cuts: Cuts) -> Cuts:
     """The same integers, with every cut just below an integer and nothing that isn't finite."""
     rounded = []

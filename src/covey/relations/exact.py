@@ -11,8 +11,11 @@ and most regular expressions, on the values that events can have. Where an answe
 that isn't understood, a search beyond `RelationLimits`) it is unknown: `covers` and `equivalent` then say no and
 `overlaps` says yes, which is safe for routing: at worst too much is forwarded. `relate` tells unknown from no.
 
-A schema narrows what attributes can be: their types, whole numbers for `int`, no "missing" for mandatory ones (those
-that an event type alone makes mandatory aside). Filters are taken as they are; `Schema.check` widens types to subtypes.
+A schema says how filters are read, tests on the event's type with its subtypes, and narrows what attributes can be:
+their types, whole numbers for `int`, no "missing" for mandatory ones, nor for those that the event's type makes so.
+
+`covers`, `equivalent` and `overlaps` read the filters first; `decide_covers` and `decide_overlaps` take filters that
+were read, for tables that ask about them again and again.
 """
 
 from __future__ import annotations
@@ -21,16 +24,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from covey.events.meaning import PLAIN, Meaning
 from covey.events.schema import Schema
 from covey.filters.algebra import Filter, use_relations
-from covey.filters.semantics import Defaults, Semantics, check_semantics
+from covey.filters.semantics import Defaults, Semantics
 from covey.filters.values import Value
-from covey.relations.conjunctions import Conjunction, conjunction_of
+from covey.relations.conjunctions import Conjunction, conjunction_of, covers_under, overlap_under
 from covey.relations.formula_building import FormulaBuilder
-from covey.relations.formulas import Cases, Formulas, Node, TooMuchWork
+from covey.relations.formulas import Cases, Formulas, Node
 from covey.relations.spaces import Space
+from covey.relations.steps import Budget, Steps, TooMuchWork
 
-Event: TypeAlias = dict[str, Value]
+Event: TypeAlias = dict[str, Value | None]
 Answer: TypeAlias = tuple[bool | None, Event | None]
 """Yes with an event that shows it, no, or unknown (None)."""
 
@@ -40,35 +45,31 @@ class RelationLimits:
     """What one question may cost before its answer is unknown."""
 
     steps: int = 300_000
-    """Nodes of formulas that are looked at: about a second."""
-
-    text_steps: int = 300_000
-    """Characters that automata read to find how the tests on one attribute's texts go together: about a second."""
+    """Nodes of formulas that are looked at and characters that automata read, of all attributes together: about a
+    second. At most half of them go into finding out how tests on texts go together."""
 
 
 DEFAULT_RELATION_LIMITS = RelationLimits()
 
+SMALLEST = 100
+"""Steps that the smallest question counts as: cells must be cut before anything is looked for."""
+
 
 class Question:
-    """What two filters can do together, over common cells."""
+    """What two filters, which were read, can do together, over common cells."""
 
     def __init__(
-        self,
-        f: Filter,
-        g: Filter,
-        semantics: Semantics = "sql",
-        defaults: Defaults | None = None,
-        schema: Schema | None = None,
-        limits: RelationLimits = DEFAULT_RELATION_LIMITS,
+        self, f: Filter, g: Filter, meaning: Meaning = PLAIN, limits: RelationLimits = DEFAULT_RELATION_LIMITS
     ) -> None:
         self._f, self._g = f, g
-        self._semantics = check_semantics(semantics)
-        self._steps = limits.steps
-        self._space = Space((f, g), semantics, defaults_for(semantics, defaults, schema), schema, limits.text_steps)
-
-        self._certain = _Table(self._space, self._space.certain, self._semantics)
+        texts = Steps(limits.steps // 2)
+        self._space = Space((f, g), meaning, texts)
+        self._steps = limits.steps - (limits.steps // 2 - texts.left)
+        self.spent = limits.steps - self._steps + SMALLEST
+        """Steps that this has taken so far."""
+        self._certain = _Table(self._space, self._space.certain, meaning.semantics)
         exact = self._space.possible == self._space.certain
-        self._possible = self._certain if exact else _Table(self._space, self._space.possible, self._semantics)
+        self._possible = self._certain if exact else _Table(self._space, self._space.possible, meaning.semantics)
 
     def only_f(self) -> Answer:
         """Whether an event matches f but not g, and one that should."""
@@ -84,14 +85,17 @@ class Question:
 
     def _can_be_met(self, wanted: Callable[[_Table], Node]) -> Answer:
         """What can't be met with all possible cells can't be met; what can be with the certain ones, can be."""
+        steps = Steps(self._steps)
         try:
-            found = self._certain.solve(wanted, self._steps)
+            found = self._certain.solve(wanted, steps)
             if found is not None:
                 return True, self._space.event(found)
-            if self._space.complete and self._possible.solve(wanted, self._steps) is None:
+            if self._space.complete and self._possible.solve(wanted, steps) is None:
                 return False, None
         except TooMuchWork:
             pass
+        finally:
+            self.spent += self._steps - max(steps.left, 0)
         return None, None
 
 
@@ -101,35 +105,72 @@ class _Table:
     def __init__(self, space: Space, cells: list[int], semantics: Semantics) -> None:
         self._formulas = Formulas(cells)
         self._build = FormulaBuilder(space, self._formulas, semantics)
+        literal, any_of = self._formulas.literal, self._formulas.any_of
+        self._allowed = [
+            any_of([literal(*other_type), literal(*defined)]) for other_type, defined in space.requirements()
+        ]
 
     def meeting(self, f: Filter, g: Filter, *, met: tuple[bool, bool]) -> Node:
-        """Where the filters match as wanted."""
+        """Where the filters match as wanted, among the events that the schema allows."""
         pairs = zip((f, g), met, strict=True)
-        return self._formulas.all_of(
-            [self._build.matches(one) if wanted else self._build.misses(one) for one, wanted in pairs]
-        )
+        wanted = [self._build.matches(one) if wanted else self._build.misses(one) for one, wanted in pairs]
+        return self._formulas.all_of([*wanted, *self._allowed])
 
-    def solve(self, wanted: Callable[[_Table], Node], steps: int) -> Cases | None:
+    def solve(self, wanted: Callable[[_Table], Node], steps: Steps) -> Cases | None:
         self._formulas.steps = steps
         return self._formulas.solve(wanted(self))
 
 
-def defaults_for(semantics: Semantics, defaults: Defaults | None, schema: Schema | None) -> Defaults:
-    """The defaults that count: none but under `default`, where the schema has them if they aren't given."""
-    if semantics != "default":
-        return {}
-    if defaults is None and schema is not None:
-        return schema.defaults
-    return defaults or {}
-
-
-def _conjunctions(
-    f: Filter, g: Filter, semantics: Semantics, defaults: Defaults, schema: Schema | None
-) -> tuple[Conjunction, Conjunction] | None:
+def conjunctions_of(f: Filter, g: Filter, meaning: Meaning) -> tuple[Conjunction, Conjunction] | None:
     """Both filters as conjunctions, where both are: the common case, decided set by set."""
-    one = conjunction_of(f, semantics, defaults, schema)
-    other = None if one is None else conjunction_of(g, semantics, defaults, schema)
+    one = conjunction_of(f, meaning)
+    other = None if one is None else conjunction_of(g, meaning)
     return None if one is None or other is None else (one, other)
+
+
+def decide_covers(
+    f: Filter, g: Filter, meaning: Meaning = PLAIN, limits: RelationLimits = DEFAULT_RELATION_LIMITS,
+    budget: Budget | None = None,
+) -> bool:  # fmt: skip
+    """As `covers`, of filters that were read; raises LaterError where a budget is used up before."""
+    return decide_covers_or_show(f, g, meaning, limits, budget)[0] is True
+
+
+def decide_covers_or_show(
+    f: Filter, g: Filter, meaning: Meaning = PLAIN, limits: RelationLimits = DEFAULT_RELATION_LIMITS,
+    budget: Budget | None = None,
+) -> tuple[bool | None, Event | None]:  # fmt: skip
+    """As `decide_covers`, but None where it is unknown; where a search says no, with an event that should match `g` but
+    not `f`."""
+    if f == g:
+        return True, None
+    pair = conjunctions_of(f, g, meaning)
+    if pair is not None:
+        return covers_under(meaning, *pair), None
+    if budget is not None:
+        budget.ask()
+    question = Question(f, g, meaning, limits)
+    found, event = question.only_g()
+    if budget is not None:
+        budget.spend(question.spent)
+    return None if found is None else not found, event
+
+
+def decide_overlaps(
+    f: Filter, g: Filter, meaning: Meaning = PLAIN, limits: RelationLimits = DEFAULT_RELATION_LIMITS,
+    budget: Budget | None = None,
+) -> bool:  # fmt: skip
+    """As `overlaps`, of filters that were read; raises LaterError where a budget is used up before."""
+    pair = conjunctions_of(f, g, meaning)
+    if pair is not None:
+        return overlap_under(meaning, *pair)
+    if budget is not None:
+        budget.ask()
+    question = Question(f, g, meaning, limits)
+    found, _ = question.both()
+    if budget is not None:
+        budget.spend(question.spent)
+    return found is not False
 
 
 def covers(
@@ -142,13 +183,8 @@ def covers(
     limits: RelationLimits = DEFAULT_RELATION_LIMITS,
 ) -> bool:
     """Whether every event that matches `g` certainly matches `f`."""
-    if f == g:
-        return True
-    known = defaults_for(check_semantics(semantics), defaults, schema)
-    pair = _conjunctions(f, g, semantics, known, schema)
-    if pair is not None:
-        return pair[0].covers(pair[1])
-    return Question(f, g, semantics, known, schema, limits).only_g()[0] is False
+    meaning = Meaning(semantics, defaults, schema)
+    return decide_covers(meaning.read(f), meaning.read(g), meaning, limits)
 
 
 def equivalent(
@@ -161,13 +197,14 @@ def equivalent(
     limits: RelationLimits = DEFAULT_RELATION_LIMITS,
 ) -> bool:
     """Whether certainly the same events match both."""
+    meaning = Meaning(semantics, defaults, schema)
+    f, g = meaning.read(f), meaning.read(g)
     if f == g:
         return True
-    known = defaults_for(check_semantics(semantics), defaults, schema)
-    pair = _conjunctions(f, g, semantics, known, schema)
+    pair = conjunctions_of(f, g, meaning)
     if pair is not None:
         return pair[0].equivalent(pair[1])
-    question = Question(f, g, semantics, known, schema, limits)
+    question = Question(f, g, meaning, limits)
     return question.only_f()[0] is False and question.only_g()[0] is False
 
 
@@ -181,11 +218,8 @@ def overlaps(
     limits: RelationLimits = DEFAULT_RELATION_LIMITS,
 ) -> bool:
     """Whether some event matches both, or it isn't known that none does."""
-    known = defaults_for(check_semantics(semantics), defaults, schema)
-    pair = _conjunctions(f, g, semantics, known, schema)
-    if pair is not None:
-        return pair[0].overlaps(pair[1])
-    return Question(f, g, semantics, known, schema, limits).both()[0] is not False
+    meaning = Meaning(semantics, defaults, schema)
+    return decide_overlaps(meaning.read(f), meaning.read(g), meaning, limits)
 
 
 class _Exact:

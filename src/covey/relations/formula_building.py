@@ -8,7 +8,7 @@ all attributes that it names are defined.
 from __future__ import annotations
 
 from covey.filters.algebra import And, Constant, Filter, Is, Not, Or
-from covey.filters.predicates import ArrayContains, Predicate
+from covey.filters.predicates import ArrayContains, ElementTest, Predicate
 from covey.filters.semantics import Semantics
 from covey.relations.formulas import ALWAYS, NEVER, Formulas, Node
 from covey.relations.spaces import NO, YES, Space
@@ -79,6 +79,8 @@ class FormulaBuilder:
         masks = self._space.masks(predicate)
         if masks is not None:
             return self._literal(predicate.attribute, masks[0] if wanted else masks[1])
+        if isinstance(predicate, ElementTest):
+            return self._formulas.literal(self._space.element_test(predicate), YES if wanted else NO)
         assert isinstance(predicate, ArrayContains)
         return self._array_contains(predicate, wanted)
 

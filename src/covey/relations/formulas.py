@@ -16,7 +16,8 @@ Whether a formula can be met (`solve`) is a search in the manner of Davis, Putna
 
 The answer for a node is kept; nodes say all that matters, so it holds wherever the node turns up. Attributes are
 independent and cells are all there is, so the search is exact. Its cost is exponential in the worst case (covering by a
-disjunction is coNP-complete); the number of nodes looked at is bounded, beyond it `TooMuchWork` is raised.
+disjunction is coNP-complete); the number of nodes looked at is bounded (`steps.py`), beyond it
+`TooMuchWork` is raised.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final, TypeAlias
+
+from covey.relations.steps import Steps
 
 Node: TypeAlias = int
 Cases: TypeAlias = dict[int, int]
@@ -34,18 +37,17 @@ ALWAYS: Final = 1
 
 _LITERAL, _AND, _OR = 0, 1, 2
 
-
-class TooMuchWork(Exception):  # noqa: N818
-    """The bound on a search was reached: there is no answer."""
+_PER_STEP: Final = 16
+"""Looks at a list's items that count as one step."""
 
 
 class Formulas:
     """A table of formulas over attributes 0, 1, ..., each with its own cells."""
 
-    def __init__(self, cells: list[int], steps: int = 0) -> None:
+    def __init__(self, cells: list[int], steps: Steps | None = None) -> None:
         """`cells[a]` has a bit for each cell of attribute a that exists."""
         self._cells = cells
-        self.steps = steps
+        self.steps = steps or Steps(0)
         """Nodes that may still be looked at."""
         self._nodes: list[tuple[int, tuple[int, ...]]] = [(_OR, ()), (_AND, ())]
         self._ids: dict[tuple[int, tuple[int, ...]], Node] = {node: at for at, node in enumerate(self._nodes)}
@@ -137,6 +139,7 @@ class Formulas:
                 break
             literals |= units
             parts: list[Node] = []
+            self._work(len(content) * len(units) // _PER_STEP)
             for part in content:
                 narrowed = part
                 if self._nodes[part][0] != _LITERAL:
@@ -168,6 +171,7 @@ class Formulas:
         """The parts, grouped so that no two groups share an attribute; small groups first."""
         groups: list[tuple[frozenset[int], list[Node]]] = []
         for part in parts:
+            self._work(len(groups) // _PER_STEP)
             names, members = self._names(part), [part]
             apart = []
             for group in groups:
@@ -275,6 +279,4 @@ class Formulas:
         return known
 
     def _work(self, steps: int = 1) -> None:
-        self.steps -= steps
-        if self.steps < 0:
-            raise TooMuchWork
+        self.steps.spend(steps)

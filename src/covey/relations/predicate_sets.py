@@ -15,20 +15,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from covey.filters.patterns import ANY_TEXT, like_tokens
-from covey.filters.predicates import (
-    ArrayContains,
-    Between,
-    Compare,
-    Contains,
-    EndsWith,
-    In,
-    IsNull,
-    Like,
-    Predicate,
-    StartsWith,
-    SubstringOf,
-)
+from covey.filters.patterns import ANY_TEXT, Form, PartOf, Tokens, Wildcards
+from covey.filters.predicates import ArrayContains, Between, Compare, ElementTest, In, IsNull, Predicate, TextTest
 from covey.filters.semantics import Semantics
 from covey.filters.values import Kind, Scalar, kind_of
 from covey.relations.value_sets import MISSING, NOTHING, ValueSet
@@ -38,7 +26,7 @@ Pair: TypeAlias = tuple[ValueSet, ValueSet]
 SUBSTRING_TEXT: Final = 16
 """Characters of a text whose parts are listed as a set of strings: at most 137 of them."""
 
-_KEPT_SETS = 1 << 17
+_KEPT_SETS = 1 << 15
 _NEVER: Pair = (NOTHING, NOTHING)
 _ABSENT: Pair = (MISSING, ~MISSING)
 
@@ -99,17 +87,29 @@ def _three_valued(predicate: Predicate) -> Pair | None:
         case In(_, values):
             return _membership(values, bool in map(type, values))
         case Between(_, low, high):
-            above, below = _compare(">=", low, True), _compare("<=", high, True)
-            return above[0] & below[0], above[1] | below[1]
-        case ArrayContains(_, None):
-            return _NEVER
-        case Like(_, pattern, escape):
-            return _like(pattern, escape)
-        case StartsWith(_, text):
-            return _like_prefix(text)
-        case EndsWith(_, "") | Contains(_, ""):
-            return _like_prefix("")
-        case SubstringOf(_, text) if len(text) <= SUBSTRING_TEXT:
+            return _between(low, high)
+        case ArrayContains(_, value):
+            return _NEVER if value is None else None
+        case ElementTest():
+            return None
+        case TextTest():
+            return _of_form(predicate.form())
+    raise TypeError(f"{type(predicate).__name__} has no value sets; say them, or that it has none, in predicate_sets")
+
+
+@lru_cache(maxsize=_KEPT_SETS, typed=True)
+def _between(low: Scalar | None, high: Scalar | None) -> Pair:
+    above, below = _compare(">=", low, True), _compare("<=", high, True)
+    return above[0] & below[0], above[1] | below[1]
+
+
+def _of_form(form: Form) -> Pair | None:
+    match form:
+        case Form(ignore_case=True):
+            return None
+        case Wildcards(tokens):
+            return _wildcards(tokens)
+        case PartOf(text) if len(text) <= SUBSTRING_TEXT:
             ends = range(len(text) + 1)
             return _of_strings(ValueSet.of({text[start:end] for end in ends for start in range(end + 1)}))
     return None
@@ -126,22 +126,17 @@ def _membership(values: tuple[Scalar | None, ...], of_booleans: bool) -> Pair:  
 
 
 @lru_cache(maxsize=_KEPT_SETS)
-def _like(pattern: str, escape: str) -> Pair | None:
-    match like_tokens(pattern, escape):
+def _wildcards(tokens: Tokens) -> Pair | None:
+    match tokens:
         case ():
             return _of_strings(ValueSet.of(("",)))
         case (str(text),):
             return _of_strings(ValueSet.of((text,)))
         case (str(text), last) if last == ANY_TEXT:
-            return _like_prefix(text)
+            return _of_strings(ValueSet.with_prefix(text))
         case (only,) if only == ANY_TEXT:
-            return _like_prefix("")
+            return _of_strings(ValueSet.with_prefix(""))
     return None
-
-
-@lru_cache(maxsize=_KEPT_SETS)
-def _like_prefix(text: str) -> Pair:
-    return _of_strings(ValueSet.with_prefix(text))
 
 
 def _of_strings(true: ValueSet) -> Pair:

@@ -36,6 +36,8 @@ _REPEAT: Final = re.compile(r"\{(\d{1,4})(,(\d{0,4}))?\}")
 _ANY_CASE: Final = "(?i)"
 _FOLDED: Final = {"k": "\u212a", "s": "\u017f"}
 """The Kelvin sign and the long s, which are equal to k and s where case doesn't count."""
+_PER_STEP: Final = 16
+"""Places that are looked at in one step."""
 _FOUND: Final = 1
 _AT_START: Final = 4 << LARGEST_AUTOMATON
 
@@ -243,6 +245,7 @@ class ExpressionAutomaton:
         end = places.add()
         first = _build(places, _Parser(pattern).parsed(), end)
         self._places = places
+        self.weight = 1 + len(places.reads) // _PER_STEP
         self._bit_of_end = 2 << end
         self._again = self._closed([first], ("",))
         self.edges = frozenset(edge for ranges in places.reads for pair in ranges for edge in pair)

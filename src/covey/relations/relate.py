@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from covey.events.meaning import Meaning
 from covey.events.schema import Schema
 from covey.filters.algebra import Filter
-from covey.filters.semantics import Defaults, Semantics, matches
-from covey.relations.exact import DEFAULT_RELATION_LIMITS, Answer, Event, Question, RelationLimits, defaults_for
+from covey.filters.semantics import Defaults, Semantics, Supposed
+from covey.language import parse
+from covey.relations.exact import DEFAULT_RELATION_LIMITS, Answer, Event, Question, RelationLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,12 @@ class Relation:
     both: Event | None = None
     """An event that matches both."""
 
+    @property
+    def supposed(self) -> bool:
+        """Whether the events give values of terms as if these were attributes of their own, so that no event may be
+        like that: `a + b` is 5 there, whatever `a` and `b` are."""
+        return any(isinstance(event, Supposed) for event in (self.only_f, self.only_g, self.both))
+
     def sentence(self, f: str = "A", g: str = "B") -> str:
         """The relation in words."""
         if self.equivalent:
@@ -50,28 +58,30 @@ class Relation:
             return f"{f} and {g} are disjoint: no event matches both."
         if self.covers is None or self.covered is None or self.overlaps is None:
             return f"How {f} and {g} relate could not be decided."
+        if self.supposed:
+            return f"{f} and {g} overlap, as far as terms are taken as attributes of their own."
         return f"{f} and {g} overlap: some events match both, some only one of them."
 
 
 def relate(
-    f: Filter,
-    g: Filter,
+    f: Filter | str,
+    g: Filter | str,
     *,
     semantics: Semantics = "sql",
     defaults: Defaults | None = None,
     schema: Schema | None = None,
     limits: RelationLimits = DEFAULT_RELATION_LIMITS,
 ) -> Relation:
-    """How two filters relate, and events that show it."""
-    known = defaults_for(semantics, defaults, schema)
-    question = Question(f, g, semantics, known, schema, limits)
-
-    def holds(condition: Filter, event: Event) -> bool:
-        return matches(condition, event, semantics=semantics, defaults=known)
+    """How two filters (or texts of filters) relate, and events that show it."""
+    meaning = Meaning(semantics, defaults, schema)
+    left_filter, right_filter = (meaning.read(parse(one) if isinstance(one, str) else one) for one in (f, g))
+    question = Question(left_filter, right_filter, meaning, limits)
 
     def checked(answer: Answer, in_f: bool, in_g: bool) -> Answer:
         event = answer[1]
-        if event is not None and (holds(f, event), holds(g, event)) != (in_f, in_g):
+        if event is None:
+            return answer
+        if (meaning.matches(left_filter, event), meaning.matches(right_filter, event)) != (in_f, in_g):
             return None, None
         return answer
 

@@ -13,6 +13,7 @@ from covey.errors import CoveyError
 from covey.filters.algebra import FALSE, TRUE, Filter, Is, Not, all_of, any_of
 from covey.filters.predicates import Between, Compare, In, IsNull, StartsWith
 from covey.filters.semantics import Semantics
+from covey.filters.terms import is_path
 from covey.filters.values import Kind, Scalar
 from covey.relations.cuts import EARLIEST, FULL, after_prefix
 from covey.relations.value_sets import (
@@ -34,6 +35,8 @@ def to_filter(values: ValueSet, attribute: str, semantics: Semantics, *, integer
         return TRUE
     if values.is_empty:
         return FALSE
+    if semantics == "strict" and not is_path(attribute):
+        return to_filter(values, attribute, "simple", integer=integer)  # a term may be missing: what is inside may not
     if semantics == "strict":
         if values.flags & IS_MISSING:
             raise CoveyError(f"strict semantics has no filter that {attribute!r} needn't be defined for")

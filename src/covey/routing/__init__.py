@@ -5,9 +5,9 @@ randomness. `broker.py` opens with the rules. May import `covey.relations` and a
 servers or storage.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from covey.lazily import names_of
+from covey.lazy_names import have_names
 
 if TYPE_CHECKING:
     from covey.routing.broker import Broker
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         Tick,
     )
 
-_find = names_of(
+have_names(
     "covey.routing",
     {
         "covey.routing.broker": ("Broker",),
@@ -79,12 +79,6 @@ _find = names_of(
         ),
     },
 )
-
-
-def __getattr__(name: str) -> Any:
-    """Imported when it is first used: clients don't need what a broker does."""
-    return _find(name)
-
 
 __all__ = [
     "STRATEGIES",

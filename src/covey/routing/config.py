@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from covey.errors import CoveyError
 from covey.filters.semantics import Defaults, Semantics, check_semantics
-from covey.limits import DEFAULT_LIMITS, Limits
+from covey.limits import BROKER_FILTER_LIMITS, Limits
 from covey.relations.merging import MergingPolicy
 from covey.relations.pruning.dimensions import Dimension
 from covey.relations.subsumption import Space
@@ -40,6 +40,10 @@ class Timing:
     forget: float = 7 * 24 * 3600.0
     """What a failed neighbour without another path asked for, and what is kept for it, goes after so long."""
 
+    forget_publisher: float = 30 * 24 * 3600.0
+    """A client with a name that published durable events and was away for so long is forgotten: what it would send
+    again after that may come twice."""
+
     longest_lease: float | None = None
     """Subscriptions and advertisements get this lease at most; None for any, and for none at all."""
 
@@ -54,11 +58,17 @@ class BrokerLimits:
     events_kept: int = 10_000
     """Durable events kept for neighbours whose tables were apart, and not kept for anything else."""
 
+    events_kept_bytes: int = 128 << 20
+    """The same in bytes."""
+
     ids_remembered: int = 100_000
-    """Ids of events that came by, so that a second copy is known for one."""
+    """Ids of events that came from one neighbour, so that a second copy is known for one."""
 
     outbox: int = 100_000
     """Items that wait for a neighbour; beyond, events are dropped from the oldest on."""
+
+    outbox_bytes: int = 512 << 20
+    """The same in bytes."""
 
     stream_items: int = 256
     """Items of the stream in one message."""
@@ -66,12 +76,27 @@ class BrokerLimits:
     stream_flying: int = 1_024
     """Items of the stream sent and not acknowledged."""
 
+    stream_flying_bytes: int = 8 << 20
+    """The same in bytes; one item may fly whatever its size."""
+
+    events_flying_bytes: int = 8 << 20
+    """Events without durability sent to a neighbour that it hasn't taken; others wait."""
+
+    link_buffer_bytes: int = 32 << 20
+    """Events without durability that wait for a neighbour; beyond, the oldest are dropped and counted."""
+
     queue: int = 100_000
     """Deliveries that wait for a client with durable subscriptions; beyond, the oldest go and the client hears of a
     gap."""
 
+    queue_bytes: int = 256 << 20
+    """The same in bytes."""
+
     buffer: int = 1_000
     """Deliveries without durability that wait for a client's credit; beyond, the oldest go with a gap."""
+
+    buffer_bytes: int = 8 << 20
+    """The same in bytes."""
 
     gaps: int = 10_000
     """Deliveries dropped in one session before it is closed."""
@@ -79,11 +104,34 @@ class BrokerLimits:
     credit: int = 1_000
     """Deliveries that a client gets before it has to grant more."""
 
+    credit_bytes: int = 4 << 20
+    """The same in bytes; the delivery that passes it is still sent, so that one of any size gets through."""
+
+    ended_sessions: int = 10_000
+    """Sessions that are over of which it is remembered how many deliveries they had, so that a client that comes again
+    can tell what it missed."""
+
     subscriptions: int = 100_000
     """Subscriptions, and advertisements, of one client."""
 
+    principal_subscriptions: int = 200_000
+    """Subscriptions, and advertisements, of all clients of one principal."""
+
+    principal_filter_bytes: int = 64 << 20
+    """Texts of all subscriptions and advertisements of one principal."""
+
+    principal_queue_bytes: int = 1 << 30
+    """Deliveries that wait for all clients of one principal; beyond, the oldest of whoever gets one more go, with a
+    gap."""
+
+    principal_clients: int = 1_000
+    """Clients of one principal that are there or remembered; beyond, they can make nothing that lasts."""
+
     publications: int = 10_000
     """Events in one Publish."""
+
+    held_bytes: int = 16 << 20
+    """Publications that wait while publishers are held back; beyond, they are refused."""
 
     loads: int = 100
     """Named loads of subscriptions."""
@@ -97,11 +145,36 @@ class BrokerLimits:
     delta_bytes: int = 1 << 20
     """Filters and keys in one message to a neighbour, in characters; a larger change of its table comes in parts."""
 
+    table_bytes: int = 256 << 20
+    """A neighbour's table while it comes in parts; beyond, the link is closed."""
+
+    delta_entries: int = 64
+    """Changes of a neighbour's table in one message, as long as it has missed nothing: more of them take the neighbour
+    longer than others' events should wait."""
+
+    deltas_flying: int = 4
+    """Such messages sent and not acknowledged; more changes wait, and go together."""
+
     recall_filters: int = 1_000
     """Filters in one Recall; beyond, it asks for everything."""
 
-    filters: Limits = DEFAULT_LIMITS
+    filters: Limits = BROKER_FILTER_LIMITS
     """What one filter may be."""
+
+    pair_steps: int = 10_000
+    """Steps (some microseconds each) that the question how two filters relate may take; beyond, neither counts as
+    covering the other. The same on all brokers."""
+
+    request_steps: int = 4_000
+    """Steps that a request may take for covering, merging and the like before it goes on without; the rest is done when
+    there is time."""
+
+    request_entries: int = 256
+    """Entries of one request (a load, say) whose normal forms are made at once; those of more are made when there is
+    time, and told as they came until then."""
+
+    permission_steps: int = 20_000
+    """Steps that the question whether a subscription is allowed may take; beyond, it is refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What one neighbour must know: the entries of all other hops, through the strategy's stages.
 
-An export is told which entries the other hops have. It keeps those that can matter to the neighbour (all, or with
+An export gets the entries of the other hops. It keeps those that can matter to the neighbour (all, or with
 advertisements those that overlap one that came from there: R4), sends them through the stages, and knows what its
 outcome is and how that has changed since it was last asked. Mergers are made here, of entries from hops other than the
 neighbour only. So the neighbour never hears a filter that is wider than what lies behind this broker for its own sake
@@ -9,36 +9,28 @@ neighbour only. So the neighbour never hears a filter that is wider than what li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import TypeAlias
 
 from covey.filters.algebra import Filter
-from covey.relations.merging import MergingPolicy
+from covey.relations.steps import LaterError
 from covey.routing.config import BrokerConfig
 from covey.routing.known_filters import KnownFilters
 from covey.routing.messages import Entry
-from covey.routing.strategies import (
-    Change,
-    Covering,
-    Distinct,
-    Merging,
-    Stage,
-    Subsumption,
-    own_key,
-    through,
-)
-from covey.routing.tables import differing_buckets, entry_digest
+from covey.routing.routing_table import differing_buckets, entry_digest
+from covey.routing.staged import Staged
+from covey.routing.stages import Change, Stage
+from covey.routing.strategies import advertisement_stages, subscription_stages
+from covey.routing.undo import Remembered, repair
 
-ADVERTISEMENT_POLICY = MergingPolicy(at_arrivals=16)
-
-
-Reason: TypeAlias = Literal["forwarded", "advertisements", "identity", "covering", "subsumption", "merging"]
-"""What became of an entry: it is told as it is, no advertisement overlaps it, or a stage let another stand for it."""
+Reason: TypeAlias = str
+"""What became of an entry: it is told as it is ("forwarded"), no advertisement overlaps it ("advertisements"), or a
+stage, by whose name it goes, let another stand for it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class Verdict:
     """What became of one entry on its way to a neighbour."""
 
     hop: str
@@ -48,23 +40,29 @@ class Fate:
     by: Filter | None = None
     """What stands for it; None where nothing needs to, or several do together."""
     told: Filter | None = None
-    """What the neighbour hears in the end."""
+    """What the neighbour is told in the end."""
 
 
-class Export:
+class Export(Remembered):
     """The entries for one neighbour in one table."""
 
-    def __init__(self, known: KnownFilters, stages: list[Stage], *, by_advertisements: bool) -> None:
+    def __init__(self, known: KnownFilters, make: Callable[[], list[Stage]], *, by_advertisements: bool) -> None:
         self._known = known
-        self._stages = stages
-        self._merging = [(at, stage) for at, stage in enumerate(stages) if isinstance(stage, Merging)]
+        self._make = make
+        self._stages = Staged(make())
         self._by_advertisements = by_advertisements
         self._advertised: dict[str, Filter] = {}
         self._inputs: dict[str, Filter] = {}
         self._relevant: set[str] = set()
-        self.outcome: dict[str, Filter] = {}
-        self._told: dict[str, Filter] = {}
-        self._touched: set[str] = set()
+        self._unsure: dict[str, None] = {}
+        """What is relevant until it is known whether an advertisement overlaps it."""
+        self._announced: dict[str, Filter] = {}
+        """The outcome as the neighbour has it from us, or will."""
+        self._news: dict[str, int] = {}
+        """Keys of the outcome that the neighbour may not have as they are, each with the number of its change."""
+        self._gone: dict[str, int] = {}
+        """Keys that it may have, and that aren't in the outcome any more."""
+        self._changed = 0
 
     def change(self, added: dict[str, Filter], removed: Iterable[str], now: float) -> None:
         """Entries of other hops came and went. Keys are unique over hops; one that is in both is changed."""
@@ -81,10 +79,10 @@ class Export:
                     self._relevant.discard(key)
                     change.remove(key)
             self._inputs[key] = condition
-            if self._matters(condition):
+            if self._matters(key, condition, self._advertised.values()):
                 self._relevant.add(key)
                 change.add(key, condition)
-        self._apply(through(self._stages, change, now))
+        self._pass(change, now)
 
     def clear(self, now: float) -> None:
         """There is nothing that the neighbour must know."""
@@ -95,112 +93,182 @@ class Export:
         if not self._by_advertisements:
             return
         before, self._advertised = self._advertised, dict(advertised)
-        came = [one for key, one in advertised.items() if before.get(key) != one]
-        went = any(advertised.get(key) != one for key, one in before.items())
+        came = [condition for key, condition in advertised.items() if before.get(key) != condition]
+        went = any(advertised.get(key) != condition for key, condition in before.items())
         change = Change()
         for key, condition in self._inputs.items():
             if key in self._relevant:
-                if went and not self._matters(condition):
+                if went and not self._matters(key, condition, self._advertised.values()):
                     self._relevant.discard(key)
                     change.remove(key)
-            elif self._overlaps_any(condition, came):
+            elif self._matters(key, condition, came):
                 self._relevant.add(key)
                 change.add(key, condition)
-        self._apply(through(self._stages, change, now))
+        self._pass(change, now)
 
-    def _matters(self, condition: Filter) -> bool:
-        return not self._by_advertisements or self._overlaps_any(condition, self._advertised.values())
+    def _matters(self, key: str, condition: Filter, advertised: Iterable[Filter]) -> bool:
+        """Whether an entry overlaps an advertisement; it counts as one that does until that is known."""
+        if not self._by_advertisements:
+            return True
+        try:
+            return any(self._known.overlaps(condition, other, self._known.budget) for other in advertised)
+        except LaterError:
+            self._unsure[key] = None
+            return True
 
-    def _overlaps_any(self, condition: Filter, others: Iterable[Filter]) -> bool:
-        return any(self._known.overlaps(condition, one) for one in others)
+    def _look_again(self) -> Change:
+        """Find out about entries that count as relevant for now."""
+        change = Change()
+        for key in list(self._unsure):
+            if self._known.budget.left <= 0:
+                break
+            del self._unsure[key]
+            if key not in self._relevant or self._matters(key, self._inputs[key], self._advertised.values()):
+                continue
+            self._relevant.discard(key)
+            change.remove(key)
+        return change
 
-    def restage(self, stages: list[Stage], now: float) -> None:
+    def restage(self, make: Callable[[], list[Stage]], now: float) -> None:
         """Other stages from now on; the entries stay."""
-        before, self.outcome = self.outcome, {}
-        self._stages = stages
-        self._merging = [(at, stage) for at, stage in enumerate(stages) if isinstance(stage, Merging)]
+        self._begin(now)
+        self._make = make
+        before, self._stages = self._stages, Staged(make())
         relevant = {key: condition for key, condition in self._inputs.items() if key in self._relevant}
-        self._apply(through(stages, Change(relevant), now))
-        self._touched |= before.keys()
+        self._pass(Change(relevant), now)
+        self._touch(before.outcome.keys())
 
-    def merge(self, now: float) -> None:
-        """Merge what was put off, if it is due."""
-        for at, stage in self._merging:
-            if stage.is_due(now):
-                self._apply(through(self._stages[at + 1 :], stage.merge(now), now))
+    def _pass(self, change: Change, now: float) -> None:
+        """Let a change of the relevant entries go through the stages."""
+        self._begin(now)
+        self._touch(self._stages.change(change, now))
 
-    def _apply(self, change: Change) -> None:
-        for key in change.removed:
-            self.outcome.pop(key, None)
-        self.outcome.update(change.added)
-        self._touched |= change.removed
-        self._touched |= change.added.keys()
+    def _begin(self, now: float) -> None:
+        if repair(self, lambda: self._take_back(now)):
+            self._stages.begin()
+
+    def _take_back(self, now: float) -> None:
+        """The entries are what they were before this turn: so must be what is made of them. Of equivalent filters
+        another may stand for both afterwards."""
+        staged = self._stages
+        relevant = {key: condition for key, condition in self._inputs.items() if key in self._relevant}
+        touched = None if staged.is_broken else staged.change(staged.back_to(relevant), now)
+        if touched is None:
+            self._stages = Staged(self._make())
+            touched = self._stages.change(Change(relevant), now) | staged.outcome.keys()
+        self._touch(touched | staged.touched)
+
+    def catch_up(self, now: float) -> None:
+        """Let stages do what is due at this time."""
+        if self._stages.defers:
+            self._begin(now)
+            touched = self._stages.catch_up(now)
+            if touched:
+                self._touch(touched)
+
+    @property
+    def behind(self) -> int:
+        """How much was put off."""
+        return len(self._unsure) + self._stages.behind
+
+    def work(self, now: float) -> None:
+        """Do what was put off, as far as the budget goes."""
+        if self._unsure:
+            self._pass(self._look_again(), now)
+        if self._stages.behind:
+            self._begin(now)
+            self._touch(self._stages.work(now))
+
+    @property
+    def outcome(self) -> Mapping[str, Filter]:
+        """What the neighbour must know."""
+        return self._stages.outcome
+
+    def _touch(self, keys: Iterable[str]) -> None:
+        for key in sorted(keys):
+            self._changed += 1
+            here, there = (self._news, self._gone) if key in self.outcome else (self._gone, self._news)
+            there.pop(key, None)
+            here.setdefault(key, self._changed)
 
     def __len__(self) -> int:
         """How many entries the other hops have."""
         return len(self._inputs)
 
-    def fates(self) -> Iterator[Fate]:
+    def verdicts(self) -> Iterator[Verdict]:
         """What became of each entry of the other hops. Changes nothing; ask for all of it between two changes."""
         first: dict[str, str] = {}
         for source, condition in self._inputs.items():
             hop = source.rpartition("\n")[0]
             if source not in self._relevant:
-                yield Fate(hop, condition, "advertisements")
+                yield Verdict(hop, condition, "advertisements")
                 continue
-            reason, by, told = self._fate(source, first)
-            yield Fate(hop, condition, reason, by, told)
+            reason, by, told = self._verdict(source, first)
+            yield Verdict(hop, condition, reason, by, told)
 
-    def _fate(self, source: str, first: dict[str, str]) -> tuple[Reason, Filter | None, Filter | None]:
+    def _verdict(self, source: str, first: dict[str, str]) -> tuple[Reason, Filter | None, Filter | None]:
         """An entry through the stages; `first` has the entries that came before it, by what they are identified by."""
         reason: Reason = "forwarded"
         by: Filter | None = None
         key = source
-        for stage in self._stages:
+        for stage in self._stages.stages:
             followed = stage.follow(key)
             if followed.key is None:
-                return (cast(Reason, stage.name), None, None) if reason == "forwarded" else (reason, by, None)
+                return (stage.name, None, None) if reason == "forwarded" else (reason, by, None)
             if reason == "forwarded":
                 same = first.setdefault(followed.key, source) if stage.name == "identity" else source
                 if same != source:
                     reason, by = "identity", self._inputs[same]
                 elif not followed.is_itself:
-                    reason, by = cast(Reason, stage.name), followed.by
+                    reason, by = stage.name, followed.by
             key = followed.key
         return reason, by, self.outcome.get(key)
 
     @property
     def has_changed(self) -> bool:
-        """Whether `changes` may have something to tell."""
-        return bool(self._touched)
+        """Whether `changes` may have something."""
+        return bool(self._news or self._gone)
 
-    def changes(self) -> tuple[list[Entry], list[str]]:
-        """What came and what went since this was last asked."""
+    def changes(self, most: int | None = None) -> tuple[list[Entry], list[str]]:
+        """What came and what went since this was last asked; of much, what came longest ago. What went is told only
+        where all that came is: what stands for it may be among that."""
         added: list[Entry] = []
-        removed: list[str] = []
-        for key in sorted(self._touched):
-            old, new = self._told.pop(key, None), self.outcome.get(key)
-            if new is not None:
-                self._told[key] = new
-                if old != new:
-                    added.append(Entry(key, str(new)))
-            elif old is not None:
-                removed.append(key)
-        self._touched.clear()
+        for key in list(self._news)[:most]:
+            del self._news[key]
+            new = self.outcome[key]
+            if self._announced.get(key) != new:
+                self._announced[key] = new
+                added.append(Entry(key, self._known.text(key, new)))
+        if self._news:
+            return added, []
+        removed = [key for key in list(self._gone)[:most] if self._announced.pop(key, None) is not None]
+        for key in list(self._gone)[:most]:
+            del self._gone[key]
         return added, removed
 
+    @property
+    def changed(self) -> int:
+        """A number that every change makes larger."""
+        return self._changed
+
+    @property
+    def told(self) -> int:
+        """The number up to which `changes` has given all changes."""
+        return min((*self._news.values(), *self._gone.values()), default=self._changed + 1) - 1
+
     def touched(self) -> set[str]:
-        """The keys that have changed since `changes` was last asked."""
-        return set(self._touched)
+        """The keys whose changes weren't asked for."""
+        return {*self._news, *self._gone}
 
     def difference(self, held: Iterable[tuple[int, int]]) -> tuple[list[int], list[Entry]]:
         """The buckets in which a neighbour that holds these digests differs, and all entries there."""
-        self._told = dict(self.outcome)
-        self._touched.clear()
+        self._announced = dict(self.outcome)
+        self._news.clear()
+        self._gone.clear()
         digests: dict[int, int] = {}
         entries: dict[int, list[Entry]] = {}
         for key, condition in sorted(self.outcome.items()):
-            entry = Entry(key, str(condition))
+            entry = Entry(key, self._known.text(key, condition))
             bucket, value = entry_digest(key, entry.filter)
             digests[bucket] = digests.get(bucket, 0) ^ value
             entries.setdefault(bucket, []).append(entry)
@@ -210,38 +278,9 @@ class Export:
 
 def subscription_export(config: BrokerConfig, known: KnownFilters) -> Export:
     """The export of subscriptions that a configuration asks for."""
-    return Export(known, subscription_stages(config, known), by_advertisements=config.advertisements)
+    return Export(known, lambda: subscription_stages(config, known), by_advertisements=config.advertisements)
 
 
 def advertisement_export(known: KnownFilters) -> Export:
-    """The export of advertisements: covering, and perfect mergers only (M8)."""
-    stages: list[Stage] = [
-        Distinct(lambda _, condition: known.normal(condition)),
-        Covering(known),
-        Merging(known, ADVERTISEMENT_POLICY),
-        Covering(known),
-    ]
-    return Export(known, stages, by_advertisements=False)
-
-
-def subscription_stages(config: BrokerConfig, known: KnownFilters) -> list[Stage]:
-    """The stages that a configuration asks for."""
-    distinct = Distinct(lambda _, condition: known.normal(condition))
-    match config.strategy:
-        case "flooding" | "simple":
-            return [Distinct(own_key)]
-        case "identity":
-            return [distinct]
-        case "covering":
-            return [distinct, Covering(known)]
-        case "subsumption":
-            assert config.subsumption is not None
-            options = config.subsumption
-            return [
-                distinct,
-                Covering(known),
-                Subsumption(known, options.space, approximate=options.approximate),
-            ]
-        case "merging":
-            merging = Merging(known, config.merging.policy, imt=config.merging.imt, chances=config.chances)
-            return [distinct, Covering(known), merging, Covering(known)]
+    """The export of advertisements."""
+    return Export(known, lambda: advertisement_stages(known), by_advertisements=False)

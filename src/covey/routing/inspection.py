@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from covey.filters.algebra import Filter
+from covey.routing.by_table import ByTable
 
 if TYPE_CHECKING:
     from covey.routing.broker import Broker
@@ -24,9 +25,9 @@ class LinkView:
     outbox: int
     unacked: int
     waits: int
-    exported: tuple[dict[str, Filter], dict[str, Filter]]
+    exported: ByTable[dict[str, Filter]]
     """What the neighbour must know of subscriptions and advertisements."""
-    held: tuple[dict[str, Filter], dict[str, Filter]]
+    held: ByTable[dict[str, Filter]]
     """What the neighbour has told."""
 
 
@@ -70,8 +71,8 @@ def link_views(broker: Broker) -> list[LinkView]:
             len(link.outbox),
             sum(len(outward.unacked) for outward in link.outward),
             sum(len(outward.waits) for outward in link.outward),
-            (dict(link.outward[0].export.outcome), dict(link.outward[1].export.outcome)),
-            (dict(link.inward[0].holding.entries), dict(link.inward[1].holding.entries)),
+            ByTable(*(dict(outward.export.outcome) for outward in link.outward)),
+            ByTable(*(dict(inward.holding.entries) for inward in link.inward)),
         )
         for link in broker.links.values()
     ]
@@ -84,7 +85,7 @@ def tree_links(broker: Broker) -> list[tuple[str, str]]:
 
 def own_filters(broker: Broker) -> Iterator[Filter]:
     """The subscriptions of the broker's own clients."""
-    return (claim.condition for client in broker.clients for claim in client.claims[0].values())
+    return (claim.condition for client in broker.clients for claim in client.claims.subscriptions.values())
 
 
 def client_figures(broker: Broker) -> ClientFigures:
@@ -93,8 +94,8 @@ def client_figures(broker: Broker) -> ClientFigures:
     return ClientFigures(
         len(clients),
         sum(client.up for client in clients),
-        sum(len(client.claims[0]) for client in clients),
-        sum(len(client.claims[1]) for client in clients),
+        sum(len(client.claims.subscriptions) for client in clients),
+        sum(len(client.claims.advertisements) for client in clients),
         sum(len(client.queue) for client in clients),
     )
 

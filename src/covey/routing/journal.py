@@ -50,6 +50,12 @@ class Outputs:
         """Set a row."""
         self.records.append(Put(space, key, _encoder.encode(value)))
 
+    def after(self, before: Outputs) -> Outputs:
+        """These behind others."""
+        if before.records or before.sends:
+            return Outputs(before.records + self.records, before.sends + self.sends)
+        return self
+
     def drop(self, space: str, key: str) -> None:
         """Delete a row."""
         self.records.append(Drop(space, key))
@@ -61,10 +67,13 @@ class Turn:
 
     now: float = 0.0
     out: Outputs = field(default_factory=Outputs)
+    number: int = 0
+    """Counts turns."""
 
     def begin(self, now: float) -> None:
         """Start anew. Time doesn't go backwards, whatever the clock does."""
         self.now = max(now, self.now)
+        self.number += 1
         self.out = Outputs()
 
 

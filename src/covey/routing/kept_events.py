@@ -6,21 +6,23 @@ them or will surely get them: an outbox is journalled. That window is what makes
 tables and trees. Whoever has an event in it is responsible for it: when a link joins the tree, or a neighbour's tables
 turn out to have been apart from ours, what the neighbour should have had goes there late (`broker.py`, "Recalls").
 
-An id that came by before is known, so that copies on other paths are recognised; ids are remembered for longer than
-events. After a restart only those of kept events are.
+Which events came by, kept or not, is told by `seen_events.py`, for longer; after a restart only of kept events.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import inf
 
 import msgspec
 
-from covey.routing.config import BrokerConfig
-from covey.routing.journal import Turn
+from covey.routing.context import Context
 from covey.routing.messages import Envelope
+from covey.routing.plain_events import size_of
+from covey.routing.seen_events import SeenEvents, fingerprint
+from covey.routing.undo import Remembered, ScratchSet, note
 
 
 class WindowRow(msgspec.Struct, frozen=True, array_like=True):
@@ -31,28 +33,44 @@ class WindowRow(msgspec.Struct, frozen=True, array_like=True):
     reached: list[str]
 
 
-class Kept(msgspec.Struct, eq=False):
-    """One event."""
+@dataclass(slots=True, eq=False)
+class Kept:
+    """One event. `KeptEvents` alone changes it, and saves it first."""
 
     envelope: Envelope
+    bytes: int
     references: int = 0
     at: float = 0.0
     place: int = 0
     in_window: bool = False
-    reached: set[str] = set()
+    reached: frozenset[str] = frozenset()
+    turn: int = 0
+    """The turn in which it was made or saved."""
+
+    def save(self, turn: int) -> None:
+        """Let its state be taken back."""
+        if self.turn != turn:
+            self.turn = turn
+            note(self._return_to, self.references, self.at, self.place, self.in_window, self.reached)
+
+    def _return_to(self, references: int, at: float, place: int, in_window: bool, reached: frozenset[str]) -> None:
+        self.references, self.at, self.place, self.in_window, self.reached = references, at, place, in_window, reached
 
 
-class KeptEvents:
+class KeptEvents(Remembered):
     """The events of one broker."""
 
-    def __init__(self, config: BrokerConfig, turn: Turn) -> None:
-        self._config = config
-        self._turn = turn
+    def __init__(self, context: Context) -> None:
+        self._config = context.config
+        self._turn = context.turn
         self._events: dict[str, Kept] = {}
         self._window: OrderedDict[str, Kept] = OrderedDict()
-        self._seen: OrderedDict[str, None] = OrderedDict()
-        self._dirty: set[str] = set()
+        self.seen = SeenEvents(context.config.broker, context.config.limits.ids_remembered)
+        self._dirty: set[str] = ScratchSet()
         self._places = 0
+        self._window_bytes = 0
+        self.bytes = 0
+        """Of all events that are kept."""
 
     def __len__(self) -> int:
         return len(self._events)
@@ -60,22 +78,20 @@ class KeptEvents:
     def __getitem__(self, key: str) -> Envelope:
         return self._events[key].envelope
 
-    def see(self, key: str) -> bool:
-        """Whether this id is new; from now on it isn't."""
-        if key in self._seen:
-            return False
-        self._seen[key] = None
-        if len(self._seen) > self._config.limits.ids_remembered:
-            self._seen.popitem(last=False)
-        return True
+    def bytes_of(self, key: str) -> int:
+        """What an event counts."""
+        return self._events[key].bytes
 
     def refer(self, envelope: Envelope) -> None:
         """One more place refers to an event."""
-        self._kept(envelope).references += 1
+        kept = self._kept(envelope)
+        kept.save(self._turn.number)
+        kept.references += 1
 
     def release(self, key: str) -> None:
         """One place less refers to an event."""
         kept = self._events[key]
+        kept.save(self._turn.number)
         kept.references -= 1
         self._drop_unused(key, kept)
 
@@ -84,24 +100,36 @@ class KeptEvents:
         key = envelope.key
         kept = self._kept(envelope)
         self._places += 1
-        kept.at, kept.place, kept.in_window = self._turn.now, self._places, True
-        self._window[key] = kept
+        kept.save(self._turn.number)
+        kept.at, kept.place = self._turn.now, self._places
+        self._join_window(key, kept)
         self._dirty.add(key)
-        while len(self._window) > self._config.limits.events_kept:
+        limits = self._config.limits
+        while len(self._window) > 1 and (
+            len(self._window) > limits.events_kept or self._window_bytes > limits.events_kept_bytes
+        ):
             self._leave_window(next(iter(self._window)))
 
     def reach(self, key: str, peer: str) -> None:
         """A neighbour has the event, or surely will."""
         kept = self._events.get(key)
         if kept is not None and kept.in_window and peer not in kept.reached:
-            kept.reached.add(peer)
+            kept.save(self._turn.number)
+            kept.reached |= {peer}
             self._dirty.add(key)
+
+    def reach_with(self, copy: Envelope, peer: str) -> None:
+        """A neighbour has sent a copy of the event; not where it is another under the same id."""
+        kept = self._events.get(copy.key)
+        if kept is not None and kept.in_window and fingerprint(kept.envelope) == fingerprint(copy):
+            self.reach(copy.key, peer)
 
     def miss(self, key: str, peer: str) -> None:
         """It isn't sure any more that a neighbour gets the event."""
         kept = self._events.get(key)
         if kept is not None and peer in kept.reached:
-            kept.reached.discard(peer)
+            kept.save(self._turn.number)
+            kept.reached -= {peer}
             self._dirty.add(key)
 
     def has_reached(self, key: str, peer: str) -> bool:
@@ -130,12 +158,12 @@ class KeptEvents:
     def restore(self, events: dict[str, Envelope], window: dict[str, WindowRow]) -> None:
         """Take events back from their rows; references follow."""
         for key, envelope in events.items():
-            self._events[key] = Kept(envelope)
-            self._seen[key] = None
+            self._add(key, envelope)
+            self.seen.restore(key, envelope)
         for key, row in sorted(window.items(), key=lambda item: item[1].place):
             kept = self._events[key]
-            kept.at, kept.place, kept.in_window, kept.reached = row.at, row.place, True, set(row.reached)
-            self._window[key] = kept
+            kept.at, kept.place, kept.reached = row.at, row.place, frozenset(row.reached)
+            self._join_window(key, kept)
             self._places = row.place
 
     def refer_again(self, key: str) -> None:
@@ -156,14 +184,27 @@ class KeptEvents:
         key = envelope.key
         kept = self._events.get(key)
         if kept is None:
-            kept = self._events[key] = Kept(envelope)
+            kept = self._add(key, envelope)
             self._turn.out.put("event", key, envelope)
         return kept
 
+    def _add(self, key: str, envelope: Envelope) -> Kept:
+        kept = self._events[key] = Kept(envelope, size_of(envelope.attributes), turn=self._turn.number)
+        self.bytes += kept.bytes
+        return kept
+
+    def _join_window(self, key: str, kept: Kept) -> None:
+        if not kept.in_window:
+            self._window_bytes += kept.bytes
+        kept.in_window = True
+        self._window[key] = kept
+
     def _leave_window(self, key: str) -> None:
         kept = self._window.pop(key)
+        kept.save(self._turn.number)
         kept.in_window = False
-        kept.reached.clear()
+        self._window_bytes -= kept.bytes
+        kept.reached = frozenset()
         self._turn.out.drop("window", key)
         self._dirty.discard(key)
         self._drop_unused(key, kept)
@@ -171,4 +212,5 @@ class KeptEvents:
     def _drop_unused(self, key: str, kept: Kept) -> None:
         if not kept.references and not kept.in_window:
             del self._events[key]
+            self.bytes -= kept.bytes
             self._turn.out.drop("event", key)

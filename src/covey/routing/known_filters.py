@@ -8,21 +8,40 @@ entry and nothing else.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from covey.events.schema import Schema
+from covey.errors import CoveyError
+from covey.events.meaning import PLAIN, Meaning
 from covey.filters.algebra import Filter
-from covey.filters.semantics import Defaults, Semantics, attribute_value, matches
-from covey.language import parse
-from covey.limits import DEFAULT_LIMITS, Limits
+from covey.filters.semantics import Semantics, attribute_value
+from covey.language import check_dialect, in_sql, parse
+from covey.limits import BROKER_FILTER_LIMITS, Limits
 from covey.matching import Index, Statistics
-from covey.relations.conjunctions import Conjunction, conjunction_of
-from covey.relations.exact import covers, defaults_for, overlaps
+from covey.relations.conjunctions import Conjunction, conjunction_of, covers_under, overlap_under
+from covey.relations.covering.bounds import bounds_of
+from covey.relations.exact import (
+    DEFAULT_RELATION_LIMITS,
+    RelationLimits,
+    decide_covers,
+    decide_covers_or_show,
+    decide_overlaps,
+)
+from covey.relations.steps import Budget
 
-ROOM = 200_000
+if TYPE_CHECKING:
+    from covey.routing.config import BrokerConfig
+
+ROOM = 50_000
 """Filters, normal forms and answers kept; when a memory is full it starts anew."""
+ROOM_CHARACTERS = 4 << 20
+"""Characters of texts whose filters are kept: a filter takes some twelve times its text, whoever had sent it, and
+whether or not it was taken. When they are full, all memories start anew."""
+
+CONJUNCTION_STEPS = 2
+"""Steps that comparing two conjunctions counts as."""
 
 Kept = TypeVar("Kept")
 
@@ -32,86 +51,156 @@ class KnownFilters:
 
     def __init__(
         self,
-        semantics: Semantics = "sql",
-        defaults: Defaults | None = None,
-        schema: Schema | None = None,
-        limits: Limits = DEFAULT_LIMITS,
+        meaning: Meaning = PLAIN,
+        limits: Limits = BROKER_FILTER_LIMITS,
+        pair: RelationLimits = DEFAULT_RELATION_LIMITS,
     ) -> None:
-        self.semantics = semantics
-        self.defaults = defaults_for(semantics, defaults, schema)
-        self.schema = schema
+        self.meaning = meaning
         self.statistics: Statistics | None = None
         """What is known of events: an index that is made later chooses its orders by it."""
+        self.pair = pair
+        """What the question about two filters may take; the same on all brokers of a network."""
+        self.budget = Budget(sys.maxsize)
+        """What work on relations may take in this turn."""
+        self.normal_at_once = sys.maxsize
+        """Entries of one change whose normal forms are made at once; those of a larger one are made later."""
         self._limits = limits
         self._parsed: dict[str, Filter] = {}
+        self._characters = 0
         self._normal: dict[Filter, tuple[str, Filter]] = {}
+        self._by_key: dict[str, Filter] = {}
+        """Normal forms that neighbours sent, by their keys."""
+        self._texts: dict[str, str] = {}
+        """Texts of normal forms, by their keys."""
         self._conjunctions: dict[Filter, Conjunction | None] = {}
         self._covering: dict[tuple[Filter, Filter], bool] = {}
         self._overlapping: dict[tuple[Filter, Filter], bool] = {}
 
+    @classmethod
+    def under(cls, config: BrokerConfig) -> KnownFilters:
+        """Filters as a broker of this configuration reads them."""
+        meaning = Meaning(config.semantics, config.defaults, config.schema)
+        return cls(meaning, config.limits.filters, RelationLimits(config.limits.pair_steps))
+
     def parse(self, text: str) -> Filter:
         """The filter of a text; raises FilterError where it isn't one, or breaks the schema."""
-        return _remembered(self._parsed, text, self._read)
+        try:
+            return self._parsed[text]
+        except KeyError:
+            condition = self._read(text)
+        self._characters += len(text)
+        if self._characters > ROOM_CHARACTERS or len(self._parsed) >= ROOM:
+            self._start_anew(len(text))
+        self._parsed[text] = condition
+        return condition
+
+    def _start_anew(self, characters: int) -> None:
+        """Forget everything: what one memory has forgotten another must not hold."""
+        for memory in (
+            self._parsed, self._normal, self._by_key, self._texts, self._conjunctions, self._covering,
+            self._overlapping,
+        ):  # fmt: skip
+            memory.clear()
+        self._characters = characters
+
+    def sql(self, text: str, dialect: str) -> str:
+        """The SQL of a text of another dialect, within the limits; raises FilterError where it isn't one."""
+        check_dialect(dialect)
+        return text if dialect == "sql" else str(in_sql(text, dialect, self._limits))
 
     def _read(self, text: str) -> Filter:
         condition = parse(text, limits=self._limits)
         if 2 * len(text) > self._limits.diagram_nodes or "IS" in text.upper():
             # No other text can need more nodes than it has characters. An index must never refuse what a broker took.
             self.index().check(condition)
-        return condition if self.schema is None else self.schema.check(condition)
+        return condition if self.meaning.schema is None else self.meaning.schema.check(condition)
 
-    def normal(self, condition: Filter) -> tuple[str, Filter]:
-        """The key of a filter, and its normal form."""
+    def parse_entry(self, key: str, text: str) -> Filter:
+        """The filter of a neighbour's entry. Where the key is that of the text, it is a normal form already."""
+        condition = self.parse(text)
+        if key not in self._by_key and digest(text) == key:
+            self._by_key[key] = condition
+            self._texts[key] = text
+        return condition
+
+    def normal(self, condition: Filter, key: str = "") -> tuple[str, Filter]:
+        """The key of a filter, and its normal form; `key` is what a neighbour knows it by."""
+        if key and self._by_key.get(key) is condition:
+            return key, condition
         return _remembered(self._normal, condition, self._normalised)
 
     def _normalised(self, condition: Filter) -> tuple[str, Filter]:
-        conjunction = self.conjunction(condition)
-        plain = conjunction.to_filter(self.semantics, schema=self.schema) if conjunction is not None else condition
-        return digest(str(plain)), plain
+        conjunction, meaning = self.conjunction(condition), self.meaning
+        plain = condition if conjunction is None else conjunction.to_filter(meaning.semantics, schema=meaning.schema)
+        text = str(plain)
+        key = digest(text)
+        self._texts[key] = text
+        return key, plain
+
+    def text(self, key: str, condition: Filter) -> str:
+        """The text of a normal form with this key, or of any filter that another part calls so."""
+        known = self._texts.get(key)
+        return str(condition) if known is None else known
 
     def conjunction(self, condition: Filter) -> Conjunction | None:
         """The filter as value sets by attribute, if it is a conjunction."""
-        return _remembered(
-            self._conjunctions,
-            condition,
-            lambda given: conjunction_of(given, self.semantics, self.defaults, self.schema),
-        )
+        return _remembered(self._conjunctions, condition, lambda given: conjunction_of(given, self.meaning))
 
     def index(self) -> Index:
         """An empty index that means the same on events that are `completed`. They come decoded, without a schema."""
-        semantics: Semantics = "simple" if self.semantics == "default" else self.semantics
+        semantics: Semantics = "simple" if self.meaning.semantics == "default" else self.meaning.semantics
         return Index(semantics=semantics, limits=self._limits, statistics=self.statistics)
 
     def completed(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """The event with the defaults of what it doesn't define."""
-        if not self.defaults:
+        defaults = self.meaning.defaults
+        if not defaults:
             return event
-        missing = {name: value for name, value in self.defaults.items() if attribute_value(event, name) is None}
+        missing = {name: value for name, value in defaults.items() if attribute_value(event, name) is None}
         return {**event, **missing} if missing else event
 
     def matches(self, condition: Filter, attributes: Mapping[str, Any]) -> bool:
         """Whether an event meets a filter."""
-        return matches(condition, attributes, semantics=self.semantics, defaults=self.defaults)
+        return self.meaning.matches(condition, attributes)
 
-    def covers(self, f: Filter, g: Filter) -> bool:
-        """Whether whatever matches g certainly matches f."""
+    def allow(self, permission: str | None, attributes: Mapping[str, Any]) -> bool:
+        """Whether a permission has an event; None has all, and what can't be read has none."""
+        if permission is None:
+            return True
+        try:
+            return self.matches(self.parse(permission), attributes)
+        except CoveyError:
+            return False
+
+    def covers(self, f: Filter, g: Filter, budget: Budget | None = None) -> bool:
+        """Whether whatever matches g certainly matches f; raises LaterError where a budget is used up before."""
         one, other = self.conjunction(f), self.conjunction(g)
         if one is not None and other is not None:
-            return one.covers(other)
-        return _remembered(self._covering, (f, g), self._decided_covers)
+            if budget is not None:
+                budget.spend(CONJUNCTION_STEPS)
+            return covers_under(self.meaning, one, other)
+        return _remembered(self._covering, (f, g), lambda pair: self._decided_covers(*pair, budget))
 
-    def _decided_covers(self, pair: tuple[Filter, Filter]) -> bool:
-        return covers(*pair, semantics=self.semantics, defaults=self.defaults, schema=self.schema)
+    def _decided_covers(self, f: Filter, g: Filter, budget: Budget | None) -> bool:
+        # As a covering table does, so that a pair has one answer whatever decides it.
+        if bounds_of(f, self.meaning).certainly_cover(bounds_of(g, self.meaning)):
+            return True
+        return decide_covers(f, g, self.meaning, self.pair, budget)
 
-    def overlaps(self, f: Filter, g: Filter) -> bool:
-        """Whether something may match both."""
+    def is_allowed(self, allowed: Filter, asked: Filter, steps: int) -> bool | None:
+        """Whether a filter asks for no more than is allowed; None where that can't be found out in so many steps."""
+        answer, _ = decide_covers_or_show(allowed, asked, self.meaning, RelationLimits(steps))
+        return answer
+
+    def overlaps(self, f: Filter, g: Filter, budget: Budget | None = None) -> bool:
+        """Whether something may match both; raises LaterError where a budget is used up before."""
         one, other = self.conjunction(f), self.conjunction(g)
         if one is not None and other is not None:
-            return one.overlaps(other)
-        return _remembered(self._overlapping, (f, g), self._decided_overlaps)
+            return overlap_under(self.meaning, one, other)
+        return _remembered(self._overlapping, (f, g), lambda pair: self._decided_overlaps(*pair, budget))
 
-    def _decided_overlaps(self, pair: tuple[Filter, Filter]) -> bool:
-        return overlaps(*pair, semantics=self.semantics, defaults=self.defaults, schema=self.schema)
+    def _decided_overlaps(self, f: Filter, g: Filter, budget: Budget | None) -> bool:
+        return decide_overlaps(f, g, self.meaning, self.pair, budget)
 
 
 def digest(text: str) -> str:

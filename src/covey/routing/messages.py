@@ -1,7 +1,8 @@
 """Everything that goes into a broker and comes out of it, as frozen structs.
 
 All are tagged and array-like, so that `msgspec.msgpack` writes them as they are: a client's frame is a
-`ClientMessage` or a `ClientAnswer`, a link's frame a `PeerMessage`. What the driver tells the broker about its
+`ClientMessage` or a `ClientAnswer`, a link's frame a `PeerMessage`. What fields may be stands in `ranges.py`, and is
+checked where a frame is decoded. What the driver tells the broker about its
 surroundings (`PeerUp`, `ClientDown`, `Tick`, ...) never travels.
 
 Filters travel as SQL text, events as a mapping of attributes. Times are seconds of the driver's clock, and only
@@ -13,11 +14,27 @@ looking through thousands of events again and again would cost more than passing
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from covey.filters.algebra import Filter
+from covey.routing.ranges import (
+    BROKERS,
+    BrokerName,
+    Bucket,
+    Capabilities,
+    Digest,
+    Hops,
+    Key,
+    Name,
+    Number,
+    Request,
+    Seconds,
+    TableNumber,
+)
 
 if TYPE_CHECKING:
     from covey.history import Profile
@@ -33,39 +50,39 @@ class Struct(msgspec.Struct, frozen=True, tag=True, array_like=True):
 class Subscribe(Struct, frozen=True):
     """Ask for events. The same id again replaces the filter and starts the lease anew."""
 
-    request: int
+    request: Request
     """Chosen by the client; `Confirmed` and `Refused` name it."""
-    id: str
+    id: Name
     """Chosen by the client, one for each of its subscriptions."""
     filter: str
     durable: bool = False
     """Survives the client's absence: matching events are queued for it. Others end with the client's session."""
-    lease: float | None = None
+    lease: Seconds | None = None
     """Seconds until it ends unless it is renewed; None for no end (if the broker's configuration allows it)."""
 
 
 class Unsubscribe(Struct, frozen=True):
     """End a subscription. After `Confirmed`, nothing that it alone asked for is delivered."""
 
-    request: int
-    id: str
+    request: Request
+    id: Name
 
 
 class Advertise(Struct, frozen=True):
     """Say what will be published. Where a broker routes by advertisements, publications must match one."""
 
-    request: int
-    id: str
+    request: Request
+    id: Name
     filter: str
     durable: bool = False
-    lease: float | None = None
+    lease: Seconds | None = None
 
 
 class Unadvertise(Struct, frozen=True):
     """End an advertisement."""
 
-    request: int
-    id: str
+    request: Request
+    id: Name
 
 
 class Publication(Struct, frozen=True, gc=False):
@@ -73,7 +90,7 @@ class Publication(Struct, frozen=True, gc=False):
 
     attributes: dict[str, Any]
     durable: bool = False
-    number: int = 0
+    number: Number = 0
     """Counts the publisher's durable events, ascending from 1: one that was sent before is confirmed and not published
     again. 0 for none."""
 
@@ -81,27 +98,29 @@ class Publication(Struct, frozen=True, gc=False):
 class Publish(Struct, frozen=True, gc=False):
     """Publish events, in order."""
 
-    request: int
+    request: Request
     events: list[Publication]
 
 
 class Acknowledge(Struct, frozen=True):
     """Deliveries up to this number needn't be delivered again."""
 
-    number: int
+    number: Number
 
 
 class Credit(Struct, frozen=True):
-    """The broker may send this many more deliveries."""
+    """The broker may send this many more deliveries, of so many bytes more."""
 
-    deliveries: int
+    deliveries: Number
+    bytes: Number = 0
+    """The sum of `Deliver.bytes`; a client without the capability `bytes` says none."""
 
 
 class Renew(Struct, frozen=True):
     """Start the leases of these subscriptions and advertisements anew; of all where none is named."""
 
-    request: int
-    ids: list[str] = []
+    request: Request
+    ids: list[Name] = []
 
 
 ClientMessage: TypeAlias = (
@@ -129,6 +148,8 @@ class Load(Struct, frozen=True):
     subscriptions: dict[str, LoadedSubscription]
     entries: dict[str, tuple[str, Filter]] = {}
     """What stands for subscriptions where neighbours are concerned."""
+    allowed: str | None = None
+    """What its subscriptions were found to be within; None where anything is allowed."""
 
 
 class Unload(Struct, frozen=True):
@@ -181,18 +202,43 @@ class Deliver(Struct, frozen=True, gc=False):
     """The event's id, the same wherever and however often it is delivered."""
     late: bool = False
     """It may come after events of the same publisher that were published later."""
+    bytes: int = 0
+    """What it takes of the credit in bytes, to be granted back with it."""
 
 
 class Gap(Struct, frozen=True):
     """Deliveries that were dropped because the client was too slow, or away for too long."""
 
     deliveries: int
+    unnumbered: int = 0
+    """Those of them without a number."""
 
 
 class Expired(Struct, frozen=True):
     """A subscription or an advertisement whose lease ended."""
 
     id: str
+
+
+class Held(Struct, frozen=True):
+    """Publications wait, and why; an empty reason where they don't any more. Only for clients that know of it."""
+
+    reason: str
+
+
+PROTOCOL = 2
+"""The protocol that brokers and clients speak. 1 had neither a number nor capabilities; whoever doesn't say is 1."""
+
+COUNTS_BYTES = "bytes"
+"""A client grants credit in bytes as well as in deliveries."""
+KNOWS_HOLDING = "held"
+"""A client knows `Held`; a neighbour knows `StreamAck.held`."""
+COUNTS_EVENTS = "taken"
+"""A neighbour says what it has taken of events that aren't durable (`Taken`)."""
+CAPABILITIES = (COUNTS_BYTES, KNOWS_HOLDING)
+"""Of clients."""
+LINK_CAPABILITIES = (KNOWS_HOLDING, COUNTS_EVENTS)
+"""Of brokers, towards each other."""
 
 
 class Welcome(Struct, frozen=True):
@@ -205,9 +251,20 @@ class Welcome(Struct, frozen=True):
     """The number of the last durable publication that is committed."""
     credit: int
     """Deliveries that the broker sends before it waits for `Credit`."""
+    version: int = 1
+    """The broker's `PROTOCOL`."""
+    capabilities: list[str] = []
+    """What the broker knows of beyond protocol 1."""
+    credit_bytes: int = 0
+    """Bytes of deliveries after which it waits too; 0 where it counts deliveries alone."""
+    meant: int = 0
+    """Deliveries without a number that there were for this client in its session before, dropped ones included: what
+    it didn't get of them is lost."""
+    held: str = ""
+    """Why publications wait; empty where they don't."""
 
 
-ClientAnswer: TypeAlias = Confirmed | Refused | Deliver | Gap | Expired | Welcome
+ClientAnswer: TypeAlias = Confirmed | Refused | Deliver | Gap | Expired | Welcome | Held
 
 # What brokers say to each other
 
@@ -215,62 +272,66 @@ ClientAnswer: TypeAlias = Confirmed | Refused | Deliver | Gap | Expired | Welcom
 class Envelope(Struct, frozen=True, gc=False):
     """An event on its way."""
 
-    origin: str
-    number: int
+    origin: BrokerName
+    number: Number
     """With `origin`, the event's id."""
-    publisher: str
-    publisher_number: int
+    publisher: Name
+    publisher_number: Number
     durable: bool
-    hops: int
+    hops: Hops
     """Links that it may still cross."""
     attributes: dict[str, Any]
     recalled: bool = False
     """Sent again after tables had been apart: it may come after events that were published later."""
+    variant: Name = ""
+    """Tells it from another event that came under its number, in one broker (`seen_events.py`); empty while it
+    travels."""
 
     @property
     def key(self) -> str:
         """The event's id."""
-        return f"{self.origin}/{self.number}"
+        return f"{self.origin}/{self.number}{self.variant}"
 
 
 class Entry(Struct, frozen=True):
     """One filter that a neighbour must know."""
 
-    key: str
+    key: Key
     filter: str
-
-
-SUBSCRIPTIONS = 0
-ADVERTISEMENTS = 1
 
 
 class Hello(Struct, frozen=True):
     """Opens a session: what I hold from you, and how far I have your stream."""
 
-    broker: str
-    digests: list[list[tuple[int, int]]]
+    broker: BrokerName
+    digests: Annotated[list[Annotated[list[tuple[Bucket, Digest]], Meta(max_length=256)]], Meta(max_length=256)]
     """For subscriptions and advertisements: the digests of buckets that aren't empty, as (bucket, digest)."""
-    stream_epoch: int
-    stream_received: int
+    stream_epoch: Number
+    stream_received: Number
     answer: bool
     """Whether I have had your Hello in this session."""
+    version: Number = 1
+    """The sender's `PROTOCOL`."""
+    capabilities: Capabilities = []
+    """What it knows of beyond protocol 1."""
 
 
 class Delta(Struct, frozen=True):
     """A numbered change of what the receiver must know; applied as a whole, then acknowledged."""
 
-    table: int
-    number: int
+    table: TableNumber
+    """A `Table`; whoever doesn't know it ignores the message."""
+    number: Number
     """From 1 on in each session, for each table."""
     joined: bool
     """Whether the sender's spanning tree has this link; what it exports over others is nothing."""
     recalls: list[str]
     """Filters that the receiver may not have known in time, and so may have let events pass: it sends what it has kept
     and matches them, and recalls them further on."""
-    buckets: list[int]
+    buckets: Annotated[list[Bucket], Meta(max_length=256)]
     """Buckets whose entries go before the others come."""
     added: list[Entry]
-    removed: list[str]
+    removed: list[Key]
     more: bool = False
     """Whether the next one goes with this one: a large change comes in parts, and is applied with the last."""
 
@@ -278,24 +339,26 @@ class Delta(Struct, frozen=True):
 class DeltaAck(Struct, frozen=True):
     """Deltas of a table up to `received` are committed, those up to `settled` have been passed on and settled there."""
 
-    table: int
-    received: int
-    settled: int
+    table: TableNumber
+    received: Number
+    settled: Number
 
 
 class Stream(Struct, frozen=True):
     """A part of the reliable stream of one direction of a link."""
 
-    epoch: int
-    first: int
+    epoch: Number
+    first: Number
     items: list[Envelope]
 
 
 class StreamAck(Struct, frozen=True):
     """The stream is committed up to this number."""
 
-    epoch: int
-    received: int
+    epoch: Number
+    received: Number
+    held: bool = False
+    """Whether I take no more for the moment: what isn't acknowledged waits, and that is no failure."""
 
 
 class Events(Struct, frozen=True):
@@ -304,26 +367,32 @@ class Events(Struct, frozen=True):
     envelopes: list[Envelope]
 
 
+class Taken(Struct, frozen=True):
+    """I have taken so many bytes of your `Events` in this session."""
+
+    bytes: Number
+
+
 class LinkState(Struct, frozen=True):
     """A broker's own account of its links."""
 
-    origin: str
-    number: int
-    links: list[tuple[str, bool]]
+    origin: BrokerName
+    number: Number
+    links: Annotated[list[tuple[BrokerName, bool]], Meta(max_length=BROKERS)]
     """All neighbours that it is configured with, and which of them it reaches."""
 
 
 class LinkStates(Struct, frozen=True):
     """Link states that the receiver may not know."""
 
-    states: list[LinkState]
+    states: Annotated[list[LinkState], Meta(max_length=BROKERS)]
 
 
 class Ping(Struct, frozen=True):
     """I am alive, this is the digest of the link states that I know, and these are my acknowledgements once more."""
 
-    topology: int
-    acks: list[DeltaAck] = []
+    topology: Digest
+    acks: Annotated[list[DeltaAck], Meta(max_length=256)] = []
 
 
 class Filtering(Struct, frozen=True):
@@ -331,7 +400,7 @@ class Filtering(Struct, frozen=True):
 
 
 PeerMessage: TypeAlias = (
-    Hello | Delta | DeltaAck | Stream | StreamAck | Events | LinkStates | Ping | Filtering
+    Hello | Delta | DeltaAck | Stream | StreamAck | Events | Taken | LinkStates | Ping | Filtering
 )  # fmt: skip
 
 # What the driver tells a broker. A session is numbered by the driver, and whatever is sent for it names that number:
@@ -356,6 +425,18 @@ class ClientUp(Struct, frozen=True):
     client: str
     permissions: Permissions = Permissions()
     session: int = 0
+    capabilities: tuple[str, ...] = ()
+    """What the client says that it knows of beyond protocol 1."""
+    principal: str = ""
+    """Whose client it is: what quotas are counted under. Empty where nobody knows."""
+
+
+class Permit(Struct, frozen=True):
+    """What a client may do has changed, in the middle of its session."""
+
+    client: str
+    permissions: Permissions
+    session: int = 0
 
 
 class ClientDown(Struct, frozen=True):
@@ -371,6 +452,44 @@ class FromClient(Struct, frozen=True, gc=False):
     client: str
     message: ClientMessage | OperatorMessage
     session: int = 0
+
+
+class PublishRequest(Struct, frozen=True, gc=False):
+    """One client's request among others that came together: whose it is, and which places its events have."""
+
+    client: str
+    request: int
+    start: int
+    end: int
+    session: int = 0
+
+
+class Publications(Struct, frozen=True):
+    """What any clients publish, in order, as one input: the events in columns, each known by its place."""
+
+    requests: list[PublishRequest]
+    attributes: list[dict[str, Any]]
+    durable: list[bool]
+    numbers: list[int]
+    """As their publishers count them; 0 for none."""
+
+    @classmethod
+    def of(cls, inputs: Iterable[FromClient]) -> Publications:
+        """Publications as they came, one after the other."""
+        requests: list[PublishRequest] = []
+        attributes: list[dict[str, Any]] = []
+        durable: list[bool] = []
+        numbers: list[int] = []
+        for input in inputs:
+            message = input.message
+            assert isinstance(message, Publish), f"{type(message).__name__} is no publication"
+            start = len(attributes)
+            for event in message.events:
+                attributes.append(event.attributes)
+                durable.append(event.durable)
+                numbers.append(event.number)
+            requests.append(PublishRequest(input.client, message.request, start, len(attributes), input.session))
+        return cls(requests, attributes, durable, numbers)
 
 
 class PeerUp(Struct, frozen=True):
@@ -411,8 +530,21 @@ class Tick(Struct, frozen=True):
     """Time has passed."""
 
 
+class Work(Struct, frozen=True):
+    """There is time for what requests put off: so many steps of it (`covey.relations.steps`)."""
+
+    steps: int
+
+
+class Pressure(Struct, frozen=True):
+    """Why publishers are held back from now on, for people; empty for no reason any more."""
+
+    reason: str = ""
+
+
 Input: TypeAlias = (
-    ClientUp | ClientDown | FromClient | PeerUp | PeerDown | FromPeer | AddPeer | RemovePeer | Tick
+    ClientUp | Permit | ClientDown | FromClient | Publications
+    | PeerUp | PeerDown | FromPeer | AddPeer | RemovePeer | Tick | Work | Pressure
 )  # fmt: skip
 
 # What a broker tells the driver
@@ -424,6 +556,39 @@ class ToClient(Struct, frozen=True, gc=False):
     client: str
     message: ClientAnswer
     session: int = 0
+
+
+class Deliveries(Struct, frozen=True, gc=False):
+    """Send these events to a client, in order, in this session or not at all, each as a `Deliver`. In columns."""
+
+    client: str
+    numbers: list[int]
+    """0 for an event that needn't be acknowledged."""
+    subscriptions: list[list[str]]
+    """The client's subscriptions that match."""
+    events: list[Envelope]
+    bytes: list[int]
+    """What each takes of the client's credit."""
+    session: int = 0
+
+    def add(self, number: int, subscriptions: list[str], event: Envelope, bytes: int) -> None:
+        """One more, while the broker's turn lasts."""
+        self.numbers.append(number)
+        self.subscriptions.append(subscriptions)
+        self.events.append(event)
+        self.bytes.append(bytes)
+
+    def messages(self) -> list[Deliver]:
+        """As they travel."""
+        return [
+            Deliver(
+                number, wanted, event.attributes, event.publisher, event.publisher_number, event.durable, event.key,
+                event.recalled, size,
+            )
+            for number, wanted, event, size in zip(
+                self.numbers, self.subscriptions, self.events, self.bytes, strict=True
+            )
+        ]  # fmt: skip
 
 
 class ToPeer(Struct, frozen=True):
@@ -450,4 +615,4 @@ class ClosePeer(Struct, frozen=True):
     session: int = 0
 
 
-Output: TypeAlias = ToClient | ToPeer | CloseClient | ClosePeer
+Output: TypeAlias = ToClient | Deliveries | ToPeer | CloseClient | ClosePeer

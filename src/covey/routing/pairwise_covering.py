@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from covey.filters.algebra import Filter
+from covey.relations.steps import Budget, LaterError
 from covey.routing.known_filters import KnownFilters
 
 
@@ -22,23 +23,26 @@ class PairwiseCovering:
         """The filter that this one is under; None for a root."""
         return self._under[key]
 
-    def insert(self, key: str, condition: Filter) -> tuple[bool, list[str]]:
-        """Add a filter; whether it is a root, and which roots it covers."""
+    def insert(self, key: str, condition: Filter, budget: Budget | None = None) -> tuple[bool, list[str]]:
+        """Add a filter; whether it is a root, and which roots it covers. Raises LaterError, and nothing has changed,
+        where a budget isn't enough."""
         covers = self._known.covers
         roots = [other for other, parent in self._under.items() if parent is None]
-        self._filters[key] = condition
         for other in roots:
-            if covers(self._filters[other], condition):
+            if covers(self._filters[other], condition, budget):
+                self._filters[key] = condition
                 self._under[key] = other
                 return False, []
-        covered = [other for other in roots if covers(condition, self._filters[other])]
+        covered = [other for other in roots if covers(condition, self._filters[other], budget)]
+        self._filters[key] = condition
         self._under[key] = None
         for other in covered:
             self._under[other] = key
         return True, covered
 
-    def remove(self, key: str) -> tuple[bool, list[str], list[str]]:
-        """Remove a filter; whether it was a root, which filters are roots now, and which roots those cover."""
+    def remove(self, key: str, budget: Budget | None = None) -> tuple[bool, list[str], list[str]]:
+        """Remove a filter; whether it was a root, which filters are roots now, and which roots those cover. Filters
+        that a budget isn't enough for are taken out too: they are no longer in here."""
         del self._filters[key]
         parent = self._under.pop(key)
         children = [other for other, above in self._under.items() if above == key]
@@ -46,10 +50,23 @@ class PairwiseCovering:
             for child in children:
                 self._under[child] = parent
             return False, [], []
+        orphans = {child: self._filters.pop(child) for child in children}
         for child in children:
             del self._under[child]
         hit: list[str] = []
-        for child in children:
-            hit += self.insert(child, self._filters.pop(child))[1]
-        recovered = [child for child in children if self._under[child] is None]
+        for child, condition in orphans.items():
+            try:
+                hit += self.insert(child, condition, budget)[1]
+            except LaterError:
+                self._take_out_all(child)
+        recovered = [child for child in children if self._under.get(child, child) is None]
         return True, recovered, [other for other in hit if other not in children]
+
+    def _take_out_all(self, key: str) -> None:
+        """Take out what is under a filter that is out already."""
+        for child in [other for other, above in self._under.items() if above == key]:
+            del self._under[child], self._filters[child]
+            self._take_out_all(child)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._under

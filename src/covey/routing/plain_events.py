@@ -18,7 +18,15 @@ from covey.filters.values import normalise
 _PLAIN: Final = frozenset({str, int, float, bool, NoneType})
 _PROBLEMS: Final = (TypeError, OverflowError, ValueError, RecursionError)
 
+EVENT_BYTES: Final = 64
+"""What an event takes beside its attributes: ids, numbers, names of subscriptions."""
+
 _encode = msgspec.msgpack.Encoder().encode
+
+
+def size_of(attributes: Mapping[str, Any]) -> int:
+    """What an event counts where limits are in bytes: about its size on the wire."""
+    return len(_encode(attributes)) + EVENT_BYTES
 
 
 def is_plain(attributes: Mapping[str, Any]) -> bool:
@@ -51,3 +59,6 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield from _leaves(inner)
     else:
         yield value
+        if isinstance(value, (list, tuple)):  # what is inside records of a list, a test of its elements may look at
+            for element in value:
+                yield from _leaves(element)

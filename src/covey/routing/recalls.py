@@ -2,50 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from covey.filters.algebra import Filter
-from covey.routing.exporting import Exporting
+from covey.routing.by_table import Table
+from covey.routing.context import Context
+from covey.routing.exporter import Exporter
 from covey.routing.links import Link
-from covey.routing.messages import ADVERTISEMENTS, SUBSCRIPTIONS
-from covey.routing.tables import RoutingTable
+from covey.routing.router import Router
+from covey.routing.undo import Remembered
 
 
-class Recalls(Exporting):
-    """Sends again what a neighbour should have had."""
+class Recalls(Remembered):
+    """Sends again what a neighbour should have had.
 
-    def _replay(self, link: Link, filters: list[Filter]) -> None:
-        """Send a neighbour what it should have had."""
-        everything = self.config.strategy == "flooding" or (link.up and not link.filtered)
-        wanted = RoutingTable(self._known)
-        for at, condition in enumerate(filters):
-            wanted.add(link.hop, str(at), condition)
-        for envelope in self.events.unreached(link.peer):
-            if everything or wanted.match(envelope.attributes):
-                self._forward(link, envelope, recalled=True)
+    Owns nothing: what is to be recalled from a neighbour stands in its link. May touch the recalls of all tree links,
+    and asks the router to send.
+    """
 
-    def _recall(self, source: Link, table: int, filters: list[Filter]) -> None:
+    def __init__(self, context: Context, links: Mapping[str, Link], router: Router, exporter: Exporter) -> None:
+        self._context = context
+        self._links = links
+        self._router = router
+        self._exporter = exporter
+
+    def recall(self, source: Link, table: Table, filters: list[Filter]) -> None:
         """Entries of a tree neighbour came late: answer for this broker's window, and let the others answer.
 
         Where it is advertisements that came late, it is the subscriptions behind this broker that were told too late to
         where those came from.
         """
-        if table == ADVERTISEMENTS and not self.config.advertisements:
+        if table is Table.ADVERTISEMENTS and not self._context.config.advertisements:
             return
-        if table == SUBSCRIPTIONS:
-            self._replay(source, filters)
+        if table is Table.SUBSCRIPTIONS:
+            self._router.replay(source, filters)
         else:
-            source.recall(SUBSCRIPTIONS, map(str, self._overlapping(source, filters)))
-        for link in self.links.values():
+            source.recall(Table.SUBSCRIPTIONS, map(str, self._overlapping(source, filters)))
+        for link in self._links.values():
             if link.in_tree and link is not source:
                 link.recall(table, map(str, filters))
 
+    def recall_held(self, link: Link) -> None:
+        """What a neighbour told counts from now on, though it may have been told long ago."""
+        for table in Table:
+            self.recall(link, table, list(link.inward[table].holding.entries.values()))
+
     def _overlapping(self, link: Link, advertised: list[Filter]) -> Iterable[Filter]:
         """The entries of all hops but a neighbour that overlap some advertisement."""
-        behind = self._entries_for(SUBSCRIPTIONS, link).values()
-        return (one for one in behind if any(self._known.overlaps(one, other) for other in advertised))
-
-    def _recall_held(self, link: Link) -> None:
-        """What a neighbour told counts from now on, though it may have been told long ago."""
-        for table in (SUBSCRIPTIONS, ADVERTISEMENTS):
-            self._recall(link, table, list(link.inward[table].holding.entries.values()))
+        overlaps = self._context.known.overlaps
+        behind = self._exporter.entries_for(Table.SUBSCRIPTIONS, link).values()
+        return (condition for condition in behind if any(overlaps(condition, other) for other in advertised))

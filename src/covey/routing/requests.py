@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from covey.errors import CoveyError, EventError
 from covey.events import Schema
-from covey.routing.clients import Claim, Client
-from covey.routing.config import BrokerConfig
-from covey.routing.exporting import META
+from covey.routing.batches import Originated
+from covey.routing.by_table import Table
+from covey.routing.client import SPACES, Claim, Client
+from covey.routing.clients import Clients
+from covey.routing.context import Context
+from covey.routing.exporter import Exporter
 from covey.routing.messages import (
-    ADVERTISEMENTS,
-    SUBSCRIPTIONS,
+    KNOWS_HOLDING,
     Acknowledge,
     Advertise,
     ClientDown,
@@ -20,203 +22,269 @@ from covey.routing.messages import (
     Confirmed,
     Credit,
     FromClient,
-    Publication,
+    Held,
+    Permit,
+    Publications,
     Publish,
+    PublishRequest,
     Refused,
     Renew,
     Subscribe,
     Unadvertise,
     Unsubscribe,
 )
-from covey.routing.peers import Peers
-from covey.routing.plain_events import wrong_event
-from covey.routing.settling import Settling
+from covey.routing.meta_events import CAME, RESERVED, WENT, about_claim, reserved_name
+from covey.routing.plain_events import size_of, wrong_event
+from covey.routing.router import Router
+from covey.routing.settling import Settling, Settlings
+from covey.routing.undo import Remembered
 
 
-class Requests(Peers):
-    """Does what clients ask for."""
+class Requests(Remembered):
+    """Does what clients ask for.
 
-    def __init__(self, config: BrokerConfig) -> None:
-        super().__init__(config)
-        self._client_handlers: dict[type, Callable[[Client, Any], None]] = {
-            Subscribe: self._subscribe,
-            Advertise: self._advertise,
-            Unsubscribe: self._unsubscribe,
-            Unadvertise: self._unadvertise,
-            Publish: self._publish,
-            Acknowledge: lambda client, message: self.clients.acknowledge(client, message.number),
-            Credit: lambda client, message: self.clients.grant(client, message.deliveries),
+    Owns publications that are held back, and nothing that lasts. Changes clients through `Clients`, tables and exports
+    through `Exporter`, and sends events through `Router`.
+    """
+
+    def __init__(
+        self, context: Context, clients: Clients, router: Router, exporter: Exporter, settlings: Settlings
+    ) -> None:
+        self._context = context
+        self._clients = clients
+        self._router = router
+        self._exporter = exporter
+        self._settlings = settlings
+        self._held: list[Publications] = []
+        self.held_bytes = 0
+        """Of publications that wait because publishers are held back."""
+        subscriptions, advertisements = Table.SUBSCRIPTIONS, Table.ADVERTISEMENTS
+        self.handlers: dict[type, Callable[[Client, Any], None]] = {
+            Subscribe: lambda client, message: self._make_claim(client, subscriptions, message),
+            Advertise: lambda client, message: self._make_claim(client, advertisements, message),
+            Unsubscribe: lambda client, message: self._unmake_claim(client, subscriptions, message),
+            Unadvertise: lambda client, message: self._unmake_claim(client, advertisements, message),
+            Acknowledge: lambda client, message: clients.queues.acknowledge(client, message.number),
+            Credit: lambda client, message: clients.queues.grant(client, message.deliveries, message.bytes),
             Renew: self._renew,
         }
+        """By kind of message. `Loads` adds those of operators."""
 
-    def _client_up(self, input: ClientUp) -> None:
-        client = self.clients.get(input.client)
+    # Sessions
+
+    def client_up(self, input: ClientUp) -> None:
+        """A client opened a session."""
+        client = self._clients.get(input.client)
         if client is not None and client.up:
-            self._end_session(client)
-        self.clients.connect(input.client, input.permissions, input.session)
+            self.end_session(client)
+        self._clients.connect(input.client, input.permissions, input.session, input.capabilities, input.principal)
 
-    def _client_down(self, input: ClientDown) -> None:
-        client = self.clients.get(input.client)
-        if client is not None and client.up and client.connection == input.session:
-            self._end_session(client)
+    def permit(self, input: Permit) -> None:
+        """What a client may do has changed."""
+        client = self._clients.present(input.client, input.session)
+        if client is not None:
+            self._clients.permit(client, input.permissions)
 
-    def _end_session(self, client: Client) -> None:
-        for table, claim in self.clients.disconnect(client):
+    def client_down(self, input: ClientDown) -> None:
+        """A client's session ended."""
+        client = self._clients.present(input.client, input.session)
+        if client is not None:
+            self.end_session(client)
+
+    def end_session(self, client: Client) -> None:
+        """End what ends with a session."""
+        for table, claim in self._clients.disconnect(client):
             self._end_claim(client, table, claim.id)
-        self.clients.tidy(client)
+        self._clients.tidy(client)
 
-    def _from_client(self, input: FromClient) -> None:
-        client = self.clients.get(input.client)
-        if client is not None and client.up and client.connection == input.session:
-            self._client_handlers[type(input.message)](client, input.message)
+    def from_client(self, input: FromClient) -> None:
+        """A client's message; one of a session that is over is ignored."""
+        if isinstance(input.message, Publish):
+            self.publish(Publications.of([input]))
+            return
+        client = self._clients.present(input.client, input.session)
+        if client is not None:
+            self.handlers[type(input.message)](client, input.message)
 
-    def _subscribe(self, client: Client, message: Subscribe) -> None:
-        self._make_claim(client, SUBSCRIPTIONS, message)
+    # Claims
 
-    def _advertise(self, client: Client, message: Advertise) -> None:
-        self._make_claim(client, ADVERTISEMENTS, message)
-
-    def _unsubscribe(self, client: Client, message: Unsubscribe) -> None:
-        self._unmake_claim(client, SUBSCRIPTIONS, message)
-
-    def _unadvertise(self, client: Client, message: Unadvertise) -> None:
-        self._unmake_claim(client, ADVERTISEMENTS, message)
-
-    def _make_claim(self, client: Client, table: int, message: Subscribe | Advertise) -> None:
-        refusal = self.clients.refusal(client, table, message.filter, message.id)
+    def _make_claim(self, client: Client, table: Table, message: Subscribe | Advertise) -> None:
+        refusal = self._clients.refusal(client, table, message.filter, message.id, durable=message.durable)
         if message.lease is not None and not message.lease > 0:
             refusal = f"a lease of {message.lease} seconds is over at once; give a number above 0"
         if refusal is not None:
-            self.clients.send(client, Refused(message.request, refusal))
+            self._clients.send(client, Refused(message.request, refusal))
             return
-        old, new = self.clients.claim(
+        old, new = self._clients.claim(
             client, table, message.id, message.filter, durable=message.durable, lease=message.lease
         )
         self._claim_changed(client, table, old, new)
-        self._confirm_when_settled(client, table, message.request)
+        self.confirm_when_settled(client, table, message.request)
 
-    def _unmake_claim(self, client: Client, table: int, message: Unsubscribe | Unadvertise) -> None:
+    def _unmake_claim(self, client: Client, table: Table, message: Unsubscribe | Unadvertise) -> None:
         if message.id not in client.claims[table]:
-            kind = "subscription" if table == SUBSCRIPTIONS else "advertisement"
-            self.clients.send(client, Refused(message.request, f"there is no {kind} {message.id!r}"))
+            self._clients.send(client, Refused(message.request, f"there is no {SPACES[table]} {message.id!r}"))
             return
         self._end_claim(client, table, message.id)
-        self._confirm_when_settled(client, table, message.request)
+        self.confirm_when_settled(client, table, message.request)
 
-    def _end_claim(self, client: Client, table: int, id: str) -> None:
-        claim = self.clients.end(client, table, id)
+    def _end_claim(self, client: Client, table: Table, id: str) -> None:
+        claim = self._clients.end(client, table, id)
         if claim is not None:
             self._claim_changed(client, table, claim, None)
 
-    def _claim_changed(self, client: Client, table: int, old: Claim | None, new: Claim | None) -> None:
+    def _claim_changed(self, client: Client, table: Table, old: Claim | None, new: Claim | None) -> None:
         """A client's subscription or advertisement came, went or changed: tables and exports follow."""
         if old is not None and new is not None and (old.text, old.under) == (new.text, new.under):
             return
-        if table == SUBSCRIPTIONS:
+        self._exporter.change_claim(client, table, old, new)
+        if self._context.config.meta_events:
+            broker = self._context.config.broker
             if old is not None:
-                self.table.remove(client.hop, old.id)
+                self._router.publish(about_claim(broker, client.id, WENT[table], old))
             if new is not None:
-                self.table.add(client.hop, new.id, new.condition)
-        added = {} if new is None else dict([self._told(client, new)])
-        removed = [] if old is None else self._untold(client, old)
-        self._export(table, client.hop, added, removed)
-        if self.config.meta_events:
-            if old is not None:
-                self._publish_meta(client, ("unsubscribed", "unadvertised")[table], old)
-            if new is not None:
-                self._publish_meta(client, ("subscribed", "advertised")[table], new)
+                self._router.publish(about_claim(broker, client.id, CAME[table], new))
 
-    def _confirm_when_settled(self, client: Client, table: int, request: int) -> None:
+    def confirm_when_settled(self, client: Client, table: Table, request: int) -> None:
+        """Confirm a request once what it changed is known wherever it matters (rule 4)."""
         session = client.session
 
         def confirm() -> None:
             if client.up and client.session == session:
-                self.clients.send(client, Confirmed(request))
+                self._clients.send(client, Confirmed(request))
 
-        self._settlings.append((Settling(confirm), table, None))
+        self._settlings.add(Settling(confirm), table)
 
     def _renew(self, client: Client, message: Renew) -> None:
-        refusal = self.clients.renew(client, message.ids)
+        refusal = self._clients.renew(client, message.ids)
         answer = Confirmed(message.request) if refusal is None else Refused(message.request, refusal)
-        self.clients.send(client, answer)
+        self._clients.send(client, answer)
 
-    def _publish(self, client: Client, message: Publish) -> None:
-        self._publish_all([(client, message)])
+    def expire(self) -> None:
+        """End leases before anything else happens: a broker that was held up must not deliver to them."""
+        for client, table, claim in self._clients.expired():
+            self._end_claim(client, table, claim.id)
+            self._clients.tell_expired(client, claim)
+            self._clients.tidy(client)
 
-    def _from_publishers(self, inputs: Iterable[FromClient]) -> None:
-        """Publications of any clients, in order."""
-        present: list[tuple[Client, Publish]] = []
-        for input in inputs:
-            client = self.clients.get(input.client)
-            if client is not None and client.up and client.connection == input.session:
-                assert isinstance(input.message, Publish)
-                present.append((client, input.message))
-        self._publish_all(present)
+    # Publications
 
-    def _publish_all(self, messages: list[tuple[Client, Publish]]) -> None:
-        """Publish what may be, all of it matched together, and answer."""
-        accepted: list[tuple[str, list[Publication]]] = []
+    def publish(self, publications: Publications) -> None:
+        """Publish what may be, all of it matched together, and answer; where publishers are held back, later."""
+        if self._context.pressure:
+            self._hold(publications)
+            return
+        batch = Originated()
         answers: list[tuple[Client, Confirmed | Refused]] = []
-        for client, message in messages:
-            try:
-                publications = self._checked(client, message.events)
-            except CoveyError as refusal:
-                answers.append((client, Refused(message.request, str(refusal))))
+        for request in publications.requests:
+            client = self._clients.present(request.client, request.session)
+            if client is None:
                 continue
-            accepted.append((client.id, list(self._unpublished(client, publications))))
-            answers.append((client, Confirmed(message.request)))
-        self._originate_all(accepted)
+            try:
+                self._accept(client, request, publications, batch)
+            except CoveyError as refusal:
+                answers.append((client, Refused(request.request, str(refusal))))
+            else:
+                answers.append((client, Confirmed(request.request)))
+        self._router.originate(batch)
         for client, answer in answers:
-            self.clients.send(client, answer)
+            self._clients.send(client, answer)
 
-    def _unpublished(self, client: Client, publications: list[Publication]) -> Iterator[Publication]:
-        """The events that weren't published before under the same number."""
-        for publication in publications:
-            if not publication.durable or not publication.number:
-                yield publication
-            elif publication.number > client.published:
-                self.clients.published(client, publication.number)
-                yield publication
+    # Holding publishers back
 
-    def _checked(self, client: Client, publications: list[Publication]) -> list[Publication]:
-        """The events as they are published; an error where one of them may not be, so that all are or none is."""
-        limit = self.config.limits.publications
-        if len(publications) > limit:
-            raise EventError(f"{len(publications):,} events in one publication; the limit publications is {limit:,}")
-        if self.config.schema is not None:
-            publications = [self._decoded(at, one, self.config.schema) for at, one in enumerate(publications, 1)]
-        wrong = wrong_event([one.attributes for one in publications])
+    def press(self, reason: str) -> None:
+        """Hold publishers back, for a reason; or, without one, let them go on."""
+        if reason == self._context.pressure:
+            return
+        self._context.pressure = reason
+        for client in self._clients:
+            if client.up and KNOWS_HOLDING in client.capabilities:
+                self._clients.send(client, Held(reason))
+        if not reason:
+            held, self._held = self._held, []
+            self.held_bytes = 0
+            for publications in held:
+                self.publish(publications)
+
+    def _hold(self, publications: Publications) -> None:
+        """Let publications wait, as far as there is room; what is beyond is refused, as what can't be published is."""
+        for request in publications.requests:
+            client = self._clients.present(request.client, request.session)
+            if client is None:
+                continue
+            try:
+                self._hold_one(request, publications)
+            except CoveyError as refusal:
+                self._clients.send(client, Refused(request.request, str(refusal)))
+
+    def _hold_one(self, request: PublishRequest, publications: Publications) -> None:
+        places = slice(request.start, request.end)
+        attributes = publications.attributes[places]
+        wrong = wrong_event(attributes)
         if wrong is not None:
             raise EventError(f"event {wrong[0]}: an attribute can't be used: {wrong[1]}")
-        if client.permissions.publish is not None or self.config.advertisements:
-            for at, one in enumerate(publications, 1):
-                self._check_allowed(client, at, one.attributes)
-        return publications
+        size = sum(map(size_of, attributes))
+        if self.held_bytes + size > self._context.config.limits.held_bytes:
+            raise EventError(f"publishers are held back: {self._context.pressure}; publish it later")
+        moved = PublishRequest(request.client, request.request, 0, len(attributes), request.session)
+        self._held.append(Publications([moved], attributes, publications.durable[places], publications.numbers[places]))
+        self.held_bytes += size
 
-    def _check_allowed(self, client: Client, at: int, attributes: dict[str, Any]) -> None:
-        if not self.clients.may_publish(client, attributes):
+    def _accept(self, client: Client, request: PublishRequest, publications: Publications, batch: Originated) -> None:
+        """Put one request's events into the batch; an error where one of them may not be published, so that all are or
+        none is."""
+        places = slice(request.start, request.end)
+        attributes = self._checked(client, publications.attributes[places])
+        durable, numbers = publications.durable[places], publications.numbers[places]
+        if any(durable):
+            news = [at for at in range(len(attributes)) if self._is_news(client, durable[at], numbers[at])]
+            durable = [durable[at] for at in news]
+            numbers = [numbers[at] for at in news]
+            attributes = [attributes[at] for at in news]
+        batch.extend(client.id, numbers, durable, attributes)
+
+    def _is_news(self, client: Client, durable: bool, number: int) -> bool:
+        """Whether an event wasn't published before under the same number; from now on it was."""
+        if not durable or not number:
+            return True
+        if number <= client.published:
+            return False
+        self._clients.queues.publish(client, number)
+        return True
+
+    def _checked(self, client: Client, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The events as they are published."""
+        config = self._context.config
+        limit = config.limits.publications
+        if len(events) > limit:
+            raise EventError(f"{len(events):,} events in one publication; the limit publications is {limit:,}")
+        if config.schema is not None:
+            events = [_decoded(at, event, config.schema) for at, event in enumerate(events, 1)]
+        wrong = wrong_event(events)
+        if wrong is not None:
+            raise EventError(f"event {wrong[0]}: an attribute can't be used: {wrong[1]}")
+        reserved = reserved_name(events)
+        if reserved is not None:
+            at = next(at for at, event in enumerate(events, 1) if reserved in event)
+            raise EventError(
+                f"event {at}: {reserved!r} can't be published: {RESERVED!r} and {RESERVED + '.'!r}... are names of "
+                "brokers' own events; use another name"
+            )
+        if client.permissions.publish is not None or config.advertisements:
+            for at, event in enumerate(events, 1):
+                self._check_allowed(client, at, event)
+        return events
+
+    def _check_allowed(self, client: Client, at: int, event: dict[str, Any]) -> None:
+        if not self._clients.may_publish(client, event):
             raise EventError(f"event {at} isn't among what may be published, which is {client.permissions.publish}")
-        if self.config.advertisements and not self._is_advertised(client, attributes):
+        if self._context.config.advertisements and not self._clients.has_advertised(client, event):
             raise EventError(f"event {at} matches no advertisement of {client.id!r}; advertise it first")
 
-    def _decoded(self, at: int, publication: Publication, schema: Schema) -> Publication:
-        """An event as the schema makes it; all brokers after this one take it as it is."""
-        try:
-            attributes = schema.decode(publication.attributes)
-        except EventError as error:
-            raise EventError(f"event {at}: {error}") from None
-        return Publication(attributes, publication.durable, publication.number)
 
-    def _is_advertised(self, client: Client, attributes: dict[str, Any]) -> bool:
-        claims = client.claims[ADVERTISEMENTS].values()
-        return any(self._known.matches(claim.condition, attributes) for claim in claims)
-
-    def _publish_meta(self, client: Client, what: str, claim: Claim) -> None:
-        attributes = {
-            META: what,
-            "broker": self.config.broker,
-            "client": client.id,
-            "id": claim.id,
-            "filter": claim.text,
-        }
-        self._originate("covey", [Publication(attributes)])
+def _decoded(at: int, event: dict[str, Any], schema: Schema) -> dict[str, Any]:
+    """An event as the schema makes it; all brokers after this one take it as it is."""
+    try:
+        return schema.decode(event)
+    except EventError as error:
+        raise EventError(f"event {at}: {error}") from None

@@ -10,12 +10,14 @@ may come twice over the link, and their ids tell (`kept_events.py`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 import msgspec
 
 from covey.routing.journal import Turn
+from covey.routing.undo import Remembered
 
 
 class OutboxRow(msgspec.Struct, frozen=True, array_like=True):
@@ -26,7 +28,7 @@ class OutboxRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(slots=True)
-class Outbox:
+class Outbox(Remembered):
     """What a neighbour hasn't acknowledged."""
 
     peer: str
@@ -36,6 +38,9 @@ class Outbox:
     sent: int = 0
     """The last number that was sent in this session."""
     items: deque[OutboxRow] = field(default_factory=deque)
+    bytes: int = 0
+    """Of all items."""
+    _sizes: deque[int] = field(default_factory=deque)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -45,10 +50,19 @@ class Outbox:
         """The number of the last item."""
         return self.acked + len(self.items)
 
-    def push(self, item: OutboxRow) -> None:
-        """Add an item."""
-        self.items.append(item)
+    def push(self, item: OutboxRow, size: int) -> None:
+        """Add an item of so many bytes."""
+        self._append(item, size)
         self.turn.out.put("outbox", self._key(self.last), item)
+
+    def _append(self, item: OutboxRow, size: int) -> None:
+        self.items.append(item)
+        self._sizes.append(size)
+        self.bytes += size
+
+    def _pop(self) -> OutboxRow:
+        self.bytes -= self._sizes.popleft()
+        return self.items.popleft()
 
     def acknowledge(self, epoch: int, received: int) -> list[OutboxRow]:
         """The neighbour has items up to a number; gives those that it didn't have before."""
@@ -57,7 +71,7 @@ class Outbox:
             return done
         while self.acked < received:
             self.turn.out.drop("outbox", self._key(self.acked + 1))
-            done.append(self.items.popleft())
+            done.append(self._pop())
             self.acked += 1
         self.sent = max(self.sent, self.acked)
         return done
@@ -81,20 +95,30 @@ class Outbox:
         for number, item in enumerate(self.items, 1):
             self.turn.out.put("outbox", self._key(number), item)
 
-    def cut(self, keep: int) -> list[OutboxRow]:
-        """Keep the newest items only; gives the others."""
+    def cut(self, keep: int, keep_bytes: int) -> list[OutboxRow]:
+        """Keep the newest items only, so many and of so many bytes; gives the others."""
         self._drop_rows()
-        dropped = [self.items.popleft() for _ in range(len(self.items) - keep)]
+        dropped: list[OutboxRow] = []
+        while len(self.items) > keep or self.bytes > keep_bytes:
+            dropped.append(self._pop())
         self.renumber(self.epoch + 1)
         return dropped
 
     def clear(self) -> list[OutboxRow]:
         """Give up all items."""
-        return self.cut(0) if self.items else []
+        return self.cut(0, 0) if self.items else []
 
-    def unsent(self, flying: int, most: int) -> Iterator[tuple[int, list[OutboxRow]]]:
-        """Items to send now: their first number, and at most `most` at a time, with at most `flying` in flight."""
+    def unsent(self, flying: int, flying_bytes: int, most: int) -> Iterator[tuple[int, list[OutboxRow]]]:
+        """Items to send now: their first number, and at most `most` at a time, with at most `flying` in flight, and of
+        `flying_bytes`; one is sent whatever its size."""
         until = min(self.last, self.acked + flying)
+        if self.sent < until and self.bytes > flying_bytes:
+            left = flying_bytes
+            for at, size in enumerate(islice(self._sizes, until - self.acked)):
+                left -= size
+                if left < 0:
+                    until = self.acked + max(1, at)
+                    break
         while self.sent < until:
             first = self.sent + 1
             count = min(most, until - self.sent)
@@ -109,13 +133,14 @@ class Outbox:
     def _key(self, number: int) -> str:
         return f"{self.peer}/{self.epoch}/{number:012d}"
 
-    def restore(self, rows: list[tuple[str, OutboxRow]]) -> None:
+    def restore(self, rows: list[tuple[str, OutboxRow]], bytes_of: Callable[[str], int]) -> None:
         """Take the items back from their rows."""
-        self.items.extend(row for _, row in sorted(rows, key=lambda pair: pair[0]))
+        for _, row in sorted(rows, key=lambda pair: pair[0]):
+            self._append(row, bytes_of(row.event))
 
 
 @dataclass(slots=True)
-class Inbox:
+class Inbox(Remembered):
     """How far a neighbour's stream has come."""
 
     epoch: int = 0

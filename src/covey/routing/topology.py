@@ -21,12 +21,11 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 from covey.routing.messages import LinkState
+from covey.routing.ranges import BROKERS
+from covey.routing.undo import Remembered
 
-MOST_BROKERS = 10_000
-"""Brokers whose link states are kept; those of others are ignored."""
 
-
-class Topology:
+class Topology(Remembered):
     """The link states that one broker knows, and its neighbours in the tree."""
 
     def __init__(self, broker: str) -> None:
@@ -53,7 +52,7 @@ class Topology:
         known = self._states.get(state.origin)
         if known is not None and known.number >= state.number:
             return False
-        if known is None and len(self._states) >= MOST_BROKERS:
+        if known is None and len(self._states) >= BROKERS:
             return False
         self._states[state.origin] = state
         self._digest ^= _hash(state) ^ (0 if known is None else _hash(known))

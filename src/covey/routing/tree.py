@@ -2,90 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from covey.routing.context import Context
+from covey.routing.exporter import Exporter
+from covey.routing.journal import read
 from covey.routing.links import Link
-from covey.routing.messages import (
-    LinkState,
-    LinkStates,
-)
+from covey.routing.messages import LinkState, LinkStates
+from covey.routing.phases import Signal
 from covey.routing.recalls import Recalls
+from covey.routing.router import Router
+from covey.routing.topology import Topology
+from covey.routing.undo import Remembered
+
+AHEAD_SECONDS = 86_400
+"""How much the clocks of two brokers may differ."""
 
 
-class Tree(Recalls):
-    """Follows the topology."""
+class Tree(Remembered):
+    """Follows the topology.
 
-    def _announce(self) -> None:
+    Owns the topology, and says which links are in the tree. May touch the exports and recalls of links that join or
+    leave, through `Exporter` and `Recalls`, and lets the router send on what a link leaves behind.
+    """
+
+    def __init__(
+        self, context: Context, links: Mapping[str, Link], router: Router, exporter: Exporter, recalls: Recalls
+    ) -> None:
+        self.topology = Topology(context.config.broker)
+        self._context = context
+        self._links = links
+        self._router = router
+        self._exporter = exporter
+        self._recalls = recalls
+
+    def announce(self) -> None:
         """Tell all brokers about this one's links."""
-        known = self.topology.known(self.config.broker)
-        links = [(link.peer, not link.failed) for link in self.links.values()]
-        state = LinkState(self.config.broker, 1 if known is None else known.number + 1, sorted(links))
-        if known is None or [tuple(one) for one in known.links] != state.links:
+        broker = self._context.config.broker
+        known = self.topology.known(broker)
+        links = [(link.peer, not link.failed) for link in self._links.values()]
+        state = LinkState(broker, 1 if known is None else known.number + 1, sorted(links))
+        if known is None or [tuple(link) for link in known.links] != state.links:
             self._learn([state], None)
+
+    def hear(self, link: Link, message: LinkStates) -> None:
+        """Link states from a neighbour."""
+        broker = self._context.config.broker
+        mine = self.topology.known(broker)
+        # Whom another account is about must be able to outnumber it, so numbers end where clocks are in a day.
+        most = int((self._context.turn.now + AHEAD_SECONDS) * 1_000_000)
+        states = [state for state in message.states if state.number <= most]
+        others = [state for state in states if state.origin != broker]
+        for state in states:
+            if state.origin == broker and mine is not None and _is_forgotten(state, mine):
+                others.append(LinkState(mine.origin, state.number + 1, mine.links))
+        self._learn(others, link.peer)
 
     def _learn(self, states: Iterable[LinkState], source: str | None) -> None:
         news = [state for state in states if self.topology.learn(state)]
         if not news:
             return
         for state in news:
-            self._turn.out.put("topology", state.origin, state)
-        for link in self.links.values():
+            self._context.turn.out.put("topology", state.origin, state)
+        for link in self._links.values():
             if link.up and link.peer != source:
                 link.send(LinkStates(news))
         self._retree()
 
-    def _link_states(self, link: Link, message: LinkStates) -> None:
-        mine = self.topology.known(self.config.broker)
-        others = [state for state in message.states if state.origin != self.config.broker]
-        for state in message.states:
-            if state.origin == self.config.broker and mine is not None and _is_forgotten(state, mine):
-                others.append(LinkState(mine.origin, state.number + 1, mine.links))
-        self._learn(others, link.peer)
-
     def _retree(self) -> None:
         neighbours = self.topology.tree_neighbours()
-        for link in list(self.links.values()):
+        for link in list(self._links.values()):
             if link.in_tree and link.peer not in neighbours:
-                self._leave(link)
-        for link in list(self.links.values()):
+                self.leave(link)
+        for link in list(self._links.values()):
             if not link.in_tree and link.peer in neighbours:
-                self._join(link)
+                link.take(Signal.JOINED)
+                self._fill(link)
+                self._recalls.recall_held(link)
 
-    def _join(self, link: Link, *, recall: bool = True) -> None:
-        """A link joins the tree (rule 2); what was told over it counts from now on."""
-        link.in_tree = True
-        if recall:
-            link.lapse()
-        now = self._turn.now
-        for table, outward in enumerate(link.outward):
-            outward.export.change(self._entries_for(table, link), (), now)
-        for table, inward in enumerate(link.inward):
-            self._use(link, table, dict(inward.holding.entries), ())
-        if recall:
-            self._recall_held(link)
+    def restore(self, states: Mapping[str, bytes]) -> None:
+        """Take link states back from their rows. Links that were in the tree still are, and nothing is recalled."""
+        for value in states.values():
+            self.topology.learn(read(value, LinkState))
+        before = self.topology.tree_neighbours()
+        for link in self._links.values():
+            if link.peer in before:
+                link.take(Signal.RESUMED)
+                self._fill(link)
+        self.announce()
 
-    def _leave(self, link: Link) -> None:
-        """A link leaves the tree (rule 3)."""
-        link.in_tree = False
-        for table, inward in enumerate(link.inward):
-            self._use(link, table, {}, list(inward.holding.entries))
+    def _fill(self, link: Link) -> None:
+        """A link that joined is exported to (rule 2), and what was told over it counts from now on."""
+        now = self._context.turn.now
         for outward in link.outward:
-            outward.export.clear(self._turn.now)
+            outward.export.change(self._exporter.entries_for(outward.table, link), (), now)
+        for inward in link.inward:
+            self._exporter.use(link, inward.table, dict(inward.holding.entries), ())
+
+    def leave(self, link: Link) -> None:
+        """A link leaves the tree (rule 3)."""
+        link.take(Signal.LEFT)
+        for inward in link.inward:
+            self._exporter.use(link, inward.table, {}, list(inward.holding.entries))
+        for outward in link.outward:
+            outward.export.clear(self._context.turn.now)
             outward.recalls.clear()
             outward.waits.release()
         if link.failed:
-            self._reroute(link)
-
-    def _reroute(self, link: Link) -> None:
-        """A link that has failed and isn't in the tree keeps nothing (rule 5)."""
-        items = link.outbox.clear()
-        envelopes = [self.events[item.event] for item in items]
-        self._lose(link, items)
-        for envelope in envelopes:
-            matched = self.table.match(envelope.attributes)
-            for other in self.links.values():
-                if other.in_tree and self._wants(other, other.hop in matched):
-                    self._forward(other, envelope, recalled=True)
+            self._router.reroute(link)
 
 
 def _is_forgotten(state: LinkState, mine: LinkState) -> bool:

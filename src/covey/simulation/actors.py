@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 from math import inf
+from zlib import crc32
+
+from msgspec import structs
 
 from covey.routing.messages import (
+    CAPABILITIES,
     Acknowledge,
     Advertise,
     ClientAnswer,
@@ -22,6 +26,7 @@ from covey.routing.messages import (
     Deliver,
     Expired,
     FromClient,
+    Permit,
     Publication,
     Publish,
     Refused,
@@ -30,6 +35,8 @@ from covey.routing.messages import (
     Welcome,
 )
 from covey.simulation.ledger import Ledger, Published, Wanted, parsed
+from covey.simulation.permissions import WINDOW
+from covey.simulation.scenarios import principal_of
 from covey.simulation.world import Clock, Node
 
 TRY_AGAIN = 0.4
@@ -40,6 +47,7 @@ class Actor:
     """One client."""
 
     def __init__(self, clock: Clock, name: str, node: Node, ledger: Ledger, *, advertised: bool) -> None:
+        self.principal = principal_of(name)
         self.clock = clock
         self.name = name
         self.node = node
@@ -58,6 +66,11 @@ class Actor:
         self._unconfirmed: dict[int, Published] = {}
         self._to_broker = self._from_broker = 0.0
         self._acked = 0
+        self.buffer_bytes = inf
+        """What may be on the way to this client before its connection is cut."""
+        self._on_the_way = 0
+        self._counts_bytes = crc32(name.encode()) % 2 == 0
+        """Whether it grants credit in bytes; others are of protocol 1."""
 
     # What scenarios make clients do
 
@@ -95,13 +108,15 @@ class Actor:
         self._advertisements[id] = Advertise(0, id, text, True)
         self._request(lambda request: Advertise(request, id, text, True))
 
-    def publish(self, uid: str, kind: str, price: str, *, durable: bool, steady: bool = False) -> None:
+    def publish(self, uid: str, kind: str, price: str, *, durable: bool, steady: bool = False, weight: int = 0) -> None:
         """Publish an event; not where it must be advertised and isn't."""
         attributes: dict[str, object] = {"uid": uid}
         if kind:
             attributes["k"] = kind
         if price:
             attributes["p"] = int(price)
+        if weight:
+            attributes["weight"] = "x" * weight
         if self._advertised_only and not any(
             parsed(self._advertisements[id].filter).matches(attributes) for id in self._confirmed_advertisements
         ):
@@ -125,7 +140,9 @@ class Actor:
             return
         self._up, self._session = True, next(self._sessions)
         self._to_broker = self._from_broker = self.clock.now
-        self._send_input(ClientUp(self.name, session=self._session))
+        self._on_the_way = 0
+        capabilities = CAPABILITIES if self._counts_bytes else ()
+        self._send_input(ClientUp(self.name, session=self._session, capabilities=capabilities))
 
     def broker_died(self) -> None:
         """The broker's process is gone; what it sent before still comes."""
@@ -153,8 +170,16 @@ class Actor:
         self.clock.at(self._to_broker, self._arrive, session, input)
 
     def _arrive(self, session: int, input: ClientUp | ClientDown | FromClient) -> None:
+        if isinstance(input, ClientUp):
+            # Who it is and what it may do is found out where it connects.
+            input = structs.replace(input, permissions=self.ledger.rights.of(self.principal), principal=self.principal)
         if isinstance(input, ClientDown) or session == self._session:
             self.node.take(input)
+
+    def permit(self) -> None:
+        """What its principal may do has changed."""
+        if self._up:
+            self.node.take(Permit(self.name, self.ledger.rights.of(self.principal), self._session))
 
     def closed(self, session: int) -> None:
         """The broker closed a session."""
@@ -164,6 +189,13 @@ class Actor:
     def hear(self, message: ClientAnswer, session: int) -> None:
         """The broker sent something."""
         if self._up and session == self._session:
+            if isinstance(message, Deliver):
+                self._on_the_way += message.bytes
+                if self._on_the_way > self.buffer_bytes:
+                    self.clock.note(f"{self.name} is cut")
+                    self._send_input(ClientDown(self.name, session))
+                    self._lost()
+                    return
             self._from_broker = max(self._from_broker, self.clock.now + self.clock.rng.uniform(0.001, 0.01))
             self.clock.at(self._from_broker, self._receive, self._session, message)
 
@@ -205,7 +237,7 @@ class Actor:
             return
         if wanted.durable and wanted.confirmed_at < inf and not is_known and not wanted.lease:
             self.ledger.fail(f"{self.clock.now:.3f} the confirmed subscription {wanted.id} of {self.name} is lost")
-        if not wanted.lease and (wanted.confirmed_at == inf or not wanted.durable):
+        if not wanted.lease and not wanted.refused and (wanted.confirmed_at == inf or not wanted.durable):
             self._ask(wanted)
 
     # Requests
@@ -242,6 +274,8 @@ class Actor:
                 for publication in events:
                     self.ledger.published[publication.attributes["uid"]].confirmed_at = now
                     self._unconfirmed.pop(publication.number, None)
+                    if not self.ledger.rights.may_publish(now, self.name, publication.attributes):
+                        self.ledger.fail(f"{now:.3f} {self.name} was let publish {publication.attributes}")
 
     def _refused(self, request: int, reason: str) -> None:
         match self._open.pop(request, None):
@@ -249,17 +283,32 @@ class Actor:
                 for publication in events:
                     self.ledger.published[publication.attributes["uid"]].refused = True
                     self._unconfirmed.pop(publication.number, None)
-                if "advertise" not in reason:
+                if "may be published" in reason:
+                    self._check_forbidden(events, reason)
+                elif "advertise" not in reason:
                     self.ledger.fail(f"{self.clock.now:.3f} {self.name} was refused: {reason}")
+            case Subscribe(_, id) if "more than is allowed" in reason:
+                wanted = self.ledger.wanted[self.name, id]
+                wanted.refused = True
+                asked_at = self.clock.now - WINDOW
+                if not self.ledger.rights.may_refuse_subscription(asked_at, self.name, wanted.condition):
+                    self.ledger.fail(f"{self.clock.now:.3f} {self.name} was refused {wanted.condition}: {reason}")
             case Unsubscribe(_, id):
                 self.ledger.wanted[self.name, id].left_at = self.clock.now
             case _:
                 self.ledger.fail(f"{self.clock.now:.3f} {self.name} was refused: {reason}")
 
+    def _check_forbidden(self, events: list[Publication], reason: str) -> None:
+        rights, asked_at = self.ledger.rights, self.clock.now - WINDOW
+        if not any(rights.may_refuse_event(asked_at, self.name, event.attributes) for event in events):
+            self.ledger.fail(f"{self.clock.now:.3f} {self.name} was refused: {reason}")
+
     def _delivered(self, message: Deliver) -> None:
         if "uid" in message.attributes:
             self.ledger.deliver(self.clock.now, self.name, message)
-        self._send_input(FromClient(self.name, Credit(1), self._session))
+        self._on_the_way -= message.bytes
+        granted = message.bytes if self._counts_bytes else 0
+        self._send_input(FromClient(self.name, Credit(1, granted), self._session))
         if message.number and self.clock.rng.random() < 0.5:
             self._send_input(FromClient(self.name, Acknowledge(message.number), self._session))
 

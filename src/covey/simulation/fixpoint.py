@@ -15,6 +15,7 @@ from itertools import product
 from covey.filters.algebra import Filter
 from covey.relations.exact import covers, overlaps
 from covey.routing.broker import Broker
+from covey.routing.by_table import Table
 from covey.routing.inspection import LinkView, link_views, own_filters, tree_links
 from covey.simulation.scenarios import KINDS
 
@@ -38,9 +39,26 @@ def check_fixpoint(brokers: dict[str, Broker], links: Iterable[tuple[str, str]])
     for one, other in links:
         for near, far in ((one, other), (other, one)):
             failures += _link_failures(near, views[near, far], views[far, near], (one, other) in tree)
+    failures += [f"{name} has put off {broker.behind}" for name, broker in brokers.items() if broker.behind]
     for one, other in tree:
         for near, far in ((one, other), (other, one)):
             failures += _meaning_failures(brokers[near], views, near, far)
+    return failures + [failure for broker in brokers.values() for failure in total_failures(broker)]
+
+
+def total_failures(broker: Broker) -> list[str]:
+    """Where what is counted of a principal isn't what its clients have."""
+    failures: list[str] = []
+    for client in broker.clients:
+        mine = [other for other in broker.clients if other.totals is client.totals]
+        totals = client.totals
+        counted = (totals.queue_bytes, totals.filter_bytes, *totals.claims)
+        own = [[claim for other in mine for claim in other.claims[table].values() if not claim.load] for table in Table]
+        texts = sum(len(claim.text) for claims in own for claim in claims)
+        queued = sum(broker.events.bytes_of(row.event) for other in mine for row in other.queue)
+        found = (queued, texts, *map(len, own))
+        if counted != found or any(other.principal != client.principal for other in mine):
+            failures.append(f"{client.principal} is counted {counted} and has {found}")
     return failures
 
 
@@ -53,7 +71,7 @@ def _link_failures(near: str, mine: LinkView, theirs: LinkView, in_tree: bool) -
         failures.append(f"{where}: in the tree is {mine.in_tree}, should be {in_tree}")
     if mine.outbox or mine.unacked or mine.waits:
         failures.append(f"{where}: {mine.outbox} in the outbox, {mine.unacked} deltas, {mine.waits} waits left")
-    for table, told in enumerate(mine.exported):
+    for table, told in mine.exported.by_table():
         held = theirs.held[table]
         if told != held:
             failures.append(f"{where}: table {table} exports {_texts(told)} and {mine.peer} holds {_texts(held)}")
@@ -69,7 +87,7 @@ def _meaning_failures(broker: Broker, views: Views, near: str, far: str) -> list
     if config.strategy == "flooding":
         return []
     behind = _behind(broker, views, near, far)
-    exported = list(views[near, far].exported[0].values())
+    exported = list(views[near, far].exported.subscriptions.values())
     wanted, told = _matched(behind), _matched(exported)
     where = f"{near} to {far}"
     failures: list[str] = []
@@ -93,22 +111,22 @@ def _behind(broker: Broker, views: Views, near: str, far: str) -> list[Filter]:
     behind = list(own_filters(broker))
     for (name, peer), view in views.items():
         if name == near and peer != far and view.in_tree:
-            behind += view.held[0].values()
+            behind += view.held.subscriptions.values()
     if broker.config.advertisements:
-        advertised = views[near, far].held[1].values()
-        behind = [one for one in behind if any(overlaps(one, other) for other in advertised)]
+        advertised = views[near, far].held.advertisements.values()
+        behind = [condition for condition in behind if any(overlaps(condition, other) for other in advertised)]
     return behind
 
 
 def _distinct(filters: list[Filter], strategy: str) -> int:
-    return len(filters) if strategy == "simple" else len({_matched_by(one) for one in filters})
+    return len(filters) if strategy == "simple" else len({_matched_by(condition) for condition in filters})
 
 
 def _matched(filters: Iterable[Filter]) -> int:
     """The events of the world that match some filter, one bit each."""
     bits = 0
-    for one in filters:
-        bits |= _matched_by(one)
+    for condition in filters:
+        bits |= _matched_by(condition)
     return bits
 
 

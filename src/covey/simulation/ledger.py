@@ -13,6 +13,7 @@ from typing import Any
 from covey.filters.algebra import Filter
 from covey.language import parse
 from covey.routing.messages import Deliver
+from covey.simulation.permissions import Rights
 
 GRACE = 1.0
 """Seconds after the end of a lease in which deliveries may still be on their way."""
@@ -35,6 +36,8 @@ class Wanted:
     lease: float
     asked_at: float
     confirmed_at: float = inf
+    refused: bool = False
+    """It went beyond what the client may have, and isn't asked for again."""
     leaving_at: float = inf
     left_at: float = inf
     """When the end was confirmed."""
@@ -69,6 +72,7 @@ class Ledger:
     highest: dict[tuple[str, str], int] = field(default_factory=dict)
     """By client and publisher: the highest number delivered in order."""
     ordered: bool = True
+    rights: Rights = field(default_factory=Rights)
     failures: list[str] = field(default_factory=list)
 
     def fail(self, text: str) -> None:
@@ -84,6 +88,8 @@ class Ledger:
             return
         for id in message.subscriptions:
             self._check_wanted(now, client, id, event)
+        if not self.rights.may_get(now, client, event.attributes):
+            self.fail(f"{now:.3f} {client} got {uid}, which it may not have by now")
         before = self.delivered.setdefault((client, uid), [])
         self._check_once(now, client, uid, message, [earlier for _, earlier in before])
         if message.number and not before:
@@ -120,17 +126,22 @@ class Ledger:
 
     def check_durable(self) -> None:
         """No durable event is lost to a durable subscription that was confirmed before it was published."""
-        lasting = [one for one in self.wanted.values() if one.durable and not one.lease and one.leaving_at == inf]
+        lasting = [wish for wish in self.wanted.values() if wish.durable and not wish.lease and wish.leaving_at == inf]
         for event in self.published.values():
             if not event.durable or event.confirmed_at == inf:
                 continue
-            for one in lasting:
-                missing = one.confirmed_at < event.sent_at and (one.client, event.uid) not in self.delivered
-                if missing and one.condition.matches(event.attributes):
+            for wish in lasting:
+                missing = wish.confirmed_at < event.sent_at and (wish.client, event.uid) not in self.delivered
+                if missing and self._must_get(wish, event):
                     self.fail(
-                        f"{one.client} never got {event.uid} (sent at {event.sent_at:.3f}) for {one.id} "
-                        f"({one.condition}), confirmed at {one.confirmed_at:.3f}"
+                        f"{wish.client} never got {event.uid} (sent at {event.sent_at:.3f}) for {wish.id} "
+                        f"({wish.condition}), confirmed at {wish.confirmed_at:.3f}"
                     )
+
+    def _must_get(self, wish: Wanted, event: Published) -> bool:
+        return wish.condition.matches(event.attributes) and self.rights.must_get(
+            event.sent_at, wish.client, event.attributes
+        )
 
     def check_steady(self) -> None:
         """In a settled network, clients get exactly what flooding would give them."""
@@ -139,10 +150,10 @@ class Ledger:
                 continue
             if event.confirmed_at == inf:
                 self.fail(f"{event.uid}, published at {event.sent_at:.3f}, was never confirmed")
-            for one in self.wanted.values():
-                if one.confirmed_at > event.sent_at or one.leaving_at < inf or one.lease:
+            for wish in self.wanted.values():
+                if wish.confirmed_at > event.sent_at or wish.leaving_at < inf or wish.lease:
                     continue
-                if one.condition.matches(event.attributes) and (one.client, event.uid) not in self.delivered:
+                if self._must_get(wish, event) and (wish.client, event.uid) not in self.delivered:
                     self.fail(
-                        f"{one.client} didn't get {event.uid} of the settled network for {one.id} ({one.condition})"
+                        f"{wish.client} didn't get {event.uid} of the settled network for {wish.id} ({wish.condition})"
                     )

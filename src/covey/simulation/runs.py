@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 from covey.relations.merging import MergingPolicy
 from covey.relations.subsumption import Nominal, Number, Space
@@ -22,7 +23,18 @@ from covey.routing.config import (
     Timing,
 )
 from covey.routing.journal import Outputs
-from covey.routing.messages import AddPeer, ClientAnswer, RemovePeer
+from covey.routing.messages import (
+    AddPeer,
+    ClientAnswer,
+    ClientUp,
+    Envelope,
+    Events,
+    Input,
+    Permissions,
+    Permit,
+    Pressure,
+    RemovePeer,
+)
 from covey.simulation.actors import Actor
 from covey.simulation.fixpoint import check_fixpoint
 from covey.simulation.ledger import Ledger
@@ -37,6 +49,16 @@ STEADY = 2.0
 """Simulated seconds in which the last events must reach everybody."""
 SMALL_DELTA = 12
 """Characters: a delta comes in parts of one entry."""
+SMALL_WINDOW = 1_000
+"""Bytes: a few events may be on the way."""
+SMALL_BUFFER = 2_000
+"""Bytes on the way over a connection before it is cut: a window, and the event that passes it."""
+LINK_BUFFER = 3_000
+"""The same over a link, where there are two windows."""
+HEAVIEST = 800
+"""Bytes that an event may have beside what all have."""
+FORGED = 5
+"""Events that a liar makes up at a time."""
 SPACE = Space([Nominal("k", list(KINDS)), Number("p")])
 
 
@@ -68,8 +90,19 @@ def broker_config(scenario: Scenario, name: str) -> BrokerConfig:
         chances=UniformChances() if scenario.pruning or scenario.imt else None,
         adaptive=AdaptiveFiltering(0.6, 0.3, 4) if scenario.adaptive else None,
         timing=TIMING,
-        limits=BrokerLimits(delta_bytes=SMALL_DELTA) if scenario.seed % 3 == 0 else BrokerLimits(),
+        limits=_limits(scenario),
     )
+
+
+def _limits(scenario: Scenario) -> BrokerLimits:
+    limits = BrokerLimits(delta_bytes=SMALL_DELTA) if scenario.seed % 3 == 0 else BrokerLimits()
+    if scenario.seed % 4 == 1:
+        limits = replace(limits, delta_entries=1, deltas_flying=1, request_entries=1)
+    if not scenario.heavy:
+        return limits
+    limits = replace(limits, credit_bytes=SMALL_WINDOW, stream_flying_bytes=SMALL_WINDOW)
+    # Of events without durability a wire that loses some would never tell that they were taken.
+    return limits if scenario.lossy else replace(limits, events_flying_bytes=SMALL_WINDOW)
 
 
 Make = Callable[..., tuple[Broker, Outputs]]
@@ -93,9 +126,16 @@ class Stage:
         self._events = 0
         for node in self.nodes.values():
             node.listener = self
+            if scenario.seed % 2:
+                node.budgets = random.Random(f"budgets {scenario.seed} {node.name}")
             node.sends_before_commit = sends_before_commit
         for wire in self.wires.values():
             wire.lossy = scenario.lossy
+        if scenario.heavy:
+            for actor in self.actors.values():
+                actor.buffer_bytes = SMALL_BUFFER
+            for wire in self.wires.values():
+                wire.buffer_bytes = inf if scenario.lossy else LINK_BUFFER
 
     # What brokers tell clients
 
@@ -112,6 +152,15 @@ class Stage:
         for actor in self.actors.values():
             if actor.node.name == broker:
                 actor.broker_died()
+
+    def took(self, input: Input) -> None:
+        """A broker has taken something in."""
+        if isinstance(input, ClientUp | Permit):
+            self.ledger.rights.took(self.clock.now, input.client, input.permissions)
+
+    def failed(self, failure: str) -> None:
+        """A broker isn't what it must be."""
+        self.ledger.fail(f"{self.clock.now:.3f} {failure}")
 
     # What scenarios ask for
 
@@ -138,7 +187,16 @@ class Stage:
     def _publish(self, action: Action, *, steady: bool = False) -> None:
         self._events += 1
         kind, _, price = action.text.partition(":")
-        self.actors[action.who].publish(f"e{self._events}", kind, price, durable=action.durable, steady=steady)
+        uid = f"e{self._events}"
+        weight = random.Random(f"weight {self.scenario.seed} {uid}").randrange(HEAVIEST) if self.scenario.heavy else 0
+        self.actors[action.who].publish(uid, kind, price, durable=action.durable, steady=steady, weight=weight)
+
+    def _allow(self, action: Action) -> None:
+        """A file was read again: a principal may do something else, connected or not."""
+        self.ledger.rights.allowed[action.who] = Permissions(action.what or None, action.text or None)
+        for actor in self.actors.values():
+            if actor.principal == action.who:
+                actor.permit()
 
     def _crash(self, action: Action) -> None:
         node = self.nodes[action.who]
@@ -151,6 +209,29 @@ class Stage:
         node = self.nodes[action.who]
         node.pause()
         self.clock.later(action.seconds, node.resume)
+
+    def _press(self, action: Action) -> None:
+        """A broker is above a mark for a while."""
+        node = self.nodes[action.who]
+        node.take(Pressure("above a mark"))
+        self.clock.later(action.seconds, node.take, Pressure())
+
+    def _defect(self, action: Action) -> None:
+        self.nodes[action.who].break_after(int(action.what))
+
+    def _lie(self, action: Action) -> None:
+        """A broker tells its neighbours of durable events that another never published, under its next numbers."""
+        liar, victim = self.nodes[action.who], self.nodes[action.what].broker
+        if victim is None:
+            return
+        kind, _, price = action.text.partition(":")
+        attributes = {"k": kind or "a", "p": int(price or 1), "forged": True}
+        forged = [
+            Envelope(action.what, number, "nobody", 0, True, 9, attributes)
+            for number in range(victim.next_number, victim.next_number + FORGED)
+        ]
+        for wire in liar.wires.values():
+            wire.say(action.who, Events(forged))
 
     def _cut(self, action: Action) -> None:
         one, _, other = action.who.partition("-")
@@ -213,6 +294,7 @@ class Stage:
         for node in self.nodes.values():
             node.calm()
             node.start()
+            node.take(Pressure())
         for (one, other), wire in self.wires.items():
             wire.lossy = False
             self.nodes[one].take(AddPeer(other))

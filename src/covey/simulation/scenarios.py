@@ -42,6 +42,8 @@ class Scenario:
     adaptive: bool = False
     lossy: bool = False
     """Links lose, double and reorder messages within a session while things fail."""
+    heavy: bool = False
+    """Events have weight, windows in bytes are small, and connections are cut where more is on the way."""
     actions: tuple[Action, ...] = ()
 
     @property
@@ -82,10 +84,15 @@ def random_scenario(
         rng.random() < 0.15,
         rng.random() < 0.3,
         faults and rng.random() < 0.25,
+        random.Random(f"heavy {seed}").random() < 0.4,
     )
     actions = _work(rng, scenario)
+    actions += _reloads(random.Random(f"rights {seed}"), scenario)
     if faults:
         actions += _faults(rng, scenario)
+        actions += _marks(random.Random(f"marks {seed}"), scenario)
+        actions += _defects(random.Random(f"defects {seed}"), scenario)
+        actions += _lies(random.Random(f"lies {seed}"), scenario)
     return scenario.with_actions(sorted(actions, key=lambda action: action.at))
 
 
@@ -180,3 +187,67 @@ def _faults(rng: random.Random, scenario: Scenario) -> list[Action]:
                 one, other = rng.choice(scenario.links)
                 actions.append(Action(when, "unlink", f"{one}-{other}", seconds=seconds))
     return actions
+
+
+def principal_of(client: str) -> str:
+    """Whose client it is; every two belong together."""
+    return f"p{int(client.removeprefix('c')) // 2}"
+
+
+def _reloads(rng: random.Random, scenario: Scenario) -> list[Action]:
+    """What principals may do, at first and after files were read again: `text` is what they may subscribe to, `what`
+    what they may publish, both empty for everything."""
+    if rng.random() < 0.75:
+        return []
+    principals = sorted({principal_of(client) for client, _ in scenario.clients})
+    return [
+        Action(rng.choice([0.0, rng.uniform(0.5, FAULTS)]), "allow", principal, _permission(rng, 0.7), _permission(rng))
+        for principal in principals
+        for _ in range(rng.randint(0, 3))
+    ]
+
+
+def _permission(rng: random.Random, everything: float = 0.25) -> str:
+    if rng.random() < everything:
+        return ""
+    low = rng.randrange(4, 16)
+    some = " OR ".join(f"k = '{kind}'" for kind in rng.sample(KINDS, rng.randint(1, 3)))
+    return rng.choice([f"p < {low}", f"p >= {low}", some, f"p < {low} OR k = 'a'", random_filter(rng), "FALSE"])
+
+
+def _marks(rng: random.Random, scenario: Scenario) -> list[Action]:
+    """Brokers that are above a memory or disk mark for a while."""
+    if rng.random() < 0.6:
+        return []
+    return [
+        Action(
+            rng.uniform(0.5, FAULTS - 0.5), "press", rng.choice(scenario.brokers), seconds=rng.choice([0.3, 1.0, 3.0])
+        )
+        for _ in range(rng.randint(1, 3))
+    ]
+
+
+def _lies(rng: random.Random, scenario: Scenario) -> list[Action]:
+    """A broker that makes up events under ids that others are about to use."""
+    if len(scenario.brokers) < 2 or rng.random() < 0.5:
+        return []
+    liar = rng.choice(scenario.brokers)
+    others = [broker for broker in scenario.brokers if broker != liar]
+    return [
+        Action(rng.uniform(0.5, FAULTS - 0.5), "lie", liar, rng.choice(others), random_event(rng))
+        for _ in range(rng.randint(1, 4))
+    ]
+
+
+def _defects(rng: random.Random, scenario: Scenario) -> list[Action]:
+    """Brokers in which something raises in the middle of a turn, after so many changes of their state."""
+    if rng.random() < 0.4:
+        return []
+    return [
+        Action(rng.uniform(0.1, FAULTS - 0.5), "defect", rng.choice(scenario.brokers), str(rng.choice(STEPS)))
+        for _ in range(rng.randint(1, 5))
+    ]
+
+
+STEPS = (0, 1, 2, 3, 5, 8, 12, 17, 23, 30, 40, 60, 90)
+"""Changes of state in one turn: a publication that nobody wants takes two, a neighbour's first delta a hundred."""

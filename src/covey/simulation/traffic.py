@@ -18,6 +18,7 @@ themselves, so it is right where deliveries are complete: compare them with thos
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,10 +28,10 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from covey.errors import CoveyError
+from covey.events.meaning import Meaning
 from covey.filters.algebra import Filter, leaves
 from covey.filters.semantics import Defaults, matches
 from covey.language import parse
-from covey.relations.exact import defaults_for
 from covey.routing.broker import Broker
 from covey.routing.config import BrokerConfig, BrokerLimits
 from covey.routing.inspection import tree_links
@@ -42,6 +43,7 @@ from covey.routing.messages import (
     ClientMessage,
     ClientUp,
     Deliver,
+    Deliveries,
     Events,
     FromClient,
     FromPeer,
@@ -56,6 +58,7 @@ from covey.routing.messages import (
     Stream,
     StreamAck,
     Subscribe,
+    Taken,
     Tick,
     ToClient,
     ToPeer,
@@ -69,7 +72,7 @@ BATCH: Final = 1_000
 """Events that are published together."""
 NO_END: Final = 1 << 60
 """Credit of clients that take whatever comes."""
-_EVENT_MESSAGES: Final = (Events, Stream, StreamAck)
+_EVENT_MESSAGES: Final = (Events, Stream, StreamAck, Taken)
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -147,7 +150,10 @@ class Network:
         """Brokers with these links; `options` are those of BrokerConfig, and `configure` may change each broker's.
         `check` interprets the filters behind each delivery, which takes some microseconds for each of them."""
         names = sorted({name for link in links for name in link}) or ["b1"]
-        options.setdefault("limits", BrokerLimits(credit=NO_END))
+        options.setdefault(
+            "limits",
+            BrokerLimits(credit=NO_END, credit_bytes=NO_END, events_flying_bytes=NO_END, link_buffer_bytes=NO_END),
+        )
         self.now = 1_000.0
         self.brokers: dict[str, Broker] = {}
         self._check = check
@@ -164,7 +170,7 @@ class Network:
         for name in names:
             config = BrokerConfig(name, tuple(sorted(_neighbours(links, name))), **options)
             config = config if configure is None else configure(config)
-            self._defaults[name] = defaults_for(config.semantics, config.defaults, config.schema)
+            self._defaults[name] = Meaning(config.semantics, config.defaults, config.schema).defaults
             self.brokers[name], outputs = Broker.restore(config, (), self.now)
             self._perform(name, outputs)
         for one, other in links:
@@ -208,7 +214,7 @@ class Network:
         for known in [known for known in self._filters if known[0] == client]:
             del self._filters[known]
         if self._check:
-            self._filters.update(((client, id), one.condition) for id, one in prepared.subscriptions.items())
+            self._filters.update(((client, id), claim.condition) for id, claim in prepared.subscriptions.items())
         self._say(client, msgspec.structs.replace(prepared, request=self._number()))
 
     def unsubscribe(self, client: str, ids: Iterable[str]) -> None:
@@ -295,7 +301,7 @@ class Network:
 
     def _handle(self, name: str, input: Input) -> None:
         start = time.process_time()
-        outputs = self.brokers[name].handle(input, self.now)
+        outputs = self.brokers[name].handle(input, self.now, sys.maxsize)
         self._seconds[name] = self._seconds.get(name, 0.0) + time.process_time() - start
         self._perform(name, outputs)
 
@@ -304,10 +310,11 @@ class Network:
             if isinstance(send, ToPeer):
                 self._count(name, send.peer, send.message)
                 self._waiting.append((send.peer, FromPeer(name, send.message)))
+            elif isinstance(send, Deliveries):
+                for message in send.messages():
+                    self._deliver(name, send.client, message)
             elif isinstance(send, ToClient):
-                if isinstance(send.message, Deliver):
-                    self._deliver(name, send.client, send.message)
-                elif isinstance(send.message, Refused):
+                if isinstance(send.message, Refused):
                     self._refusal = send.message.reason
             else:
                 raise CoveyError(f"broker {name} closed a session: {send.reason}")
@@ -322,7 +329,7 @@ class Network:
             self._control_bytes += size
             return
         self._forwarded_bytes += size
-        if isinstance(message, StreamAck):
+        if isinstance(message, StreamAck | Taken):
             return
         envelopes = message.envelopes if isinstance(message, Events) else message.items
         beyond = self._beyond[sender, receiver]
@@ -363,15 +370,15 @@ def _neighbours(links: Sequence[tuple[str, str]], name: str) -> list[str]:
 
 def _pairs(filters: Filters) -> Iterable[tuple[str, str]]:
     listed = filters.items() if isinstance(filters, Mapping) else filters
-    return ((id, str(one)) for id, one in listed)
+    return ((id, str(condition)) for id, condition in listed)
 
 
 def _size(broker: Broker) -> TableSize:
-    told = [link for link in broker.links.values() if link.in_tree]
-    entries = [condition for link in told for condition in broker.table.entries(link.hop).values()]
+    tree = [link for link in broker.links.values() if link.in_tree]
+    entries = [condition for link in tree for condition in broker.table.entries(link.hop).values()]
     return TableSize(
         len(broker.table) - len(entries),
         len(entries),
-        sum(len(link.inward[1].holding) for link in told),
+        sum(len(link.inward.advertisements.holding) for link in tree),
         sum(sum(1 for _ in leaves(condition)) for condition in entries),
     )

@@ -19,5 +19,5 @@ class UniformChances:
 
     def chances(self, filters: Sequence[Filter], semantics: Semantics = "sql") -> NDArray[np.float64]:
         """For each filter the fraction of events that match it."""
-        counts = [sum(matches(one, event, semantics=semantics) for event in EVENTS) for one in filters]
+        counts = [sum(matches(condition, event, semantics=semantics) for event in EVENTS) for condition in filters]
         return np.array(counts, dtype=np.float64) / len(EVENTS)

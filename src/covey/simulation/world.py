@@ -17,22 +17,36 @@ from zlib import crc32
 
 from covey.routing.broker import Broker
 from covey.routing.config import BrokerConfig
+from covey.routing.defects import BrokenError, DefectError
 from covey.routing.journal import Outputs, Put, Record, replay
 from covey.routing.messages import (
     ClientAnswer,
+    ClientDown,
+    ClientUp,
     CloseClient,
     ClosePeer,
+    Deliveries,
+    Events,
+    FromClient,
     FromPeer,
     Input,
     Output,
     PeerDown,
     PeerMessage,
     PeerUp,
+    Stream,
     Tick,
     ToClient,
     ToPeer,
+    Work,
 )
+from covey.routing.plain_events import size_of
+from covey.simulation.defects import Trap, differences, state_of
 
+REQUEST_STEPS = (0, 0, 30, 300, None)
+"""Steps that a hurried broker gives a request."""
+WORK_STEPS = (1, 100, 4_000)
+"""Steps that there is time for at once."""
 RECONNECT = 0.3
 """Seconds between attempts to open a session."""
 
@@ -79,8 +93,14 @@ class Listener(Protocol):
     def closed(self, client: str, session: int) -> None:
         """A client's session was closed by the broker."""
 
+    def took(self, input: Input) -> None:
+        """A broker has taken something in."""
+
     def crashed(self, broker: str) -> None:
         """All sessions of a broker are over."""
+
+    def failed(self, failure: str) -> None:
+        """Something is not as it must be."""
 
 
 class Node:
@@ -96,14 +116,20 @@ class Node:
         self.wires: dict[str, Wire] = {}
         self.listener: Listener | None = None
         self.sends_before_commit = False
+        self.budgets: random.Random | None = None
+        """What requests may take at once, and when there is time for the rest, is drawn from this; None for enough."""
+        self._work_planned = False
         self._life = 0
         self._writing: list[Record] = []
+        self._is_writing = False
+        """Also where there is nothing to write: what waits behind it must not be overtaken."""
         self._waiting: list[tuple[list[Record], list[Output]]] = []
         self._paused = False
         self._down_for: float | None = None
         self._calm = False
         self._kept_back: list[Input] = []
         self._tick_at = inf
+        self._defect_after: int | None = None
         self._skew = clock.rng.uniform(-0.002, 0.002)
         self._ahead = clock.rng.uniform(0.0, 1000.0)
 
@@ -124,8 +150,10 @@ class Node:
         self._life += 1
         self.clock.note(f"{self.name} starts")
         rows = [Put(space, key, value) for (space, key), value in self.rows.items()]
+        self._work_planned = False
         self.broker, outputs = self._make(self.config, rows, self.now)
         self._perform(outputs)
+        self._plan_work()
         for wire in self.wires.values():
             wire.try_soon()
 
@@ -148,6 +176,7 @@ class Node:
         if self._writing and self.clock.rng.random() < 0.5:
             replay(self.rows, self._writing)
         self.broker, self._writing, self._waiting, self._kept_back = None, [], [], []
+        self._is_writing = False
         self._paused = False
         self._tick_at = inf
         for wire in self.wires.values():
@@ -169,6 +198,7 @@ class Node:
     def calm(self) -> None:
         """Nothing more is to happen to the process."""
         self._calm = True
+        self._defect_after = None
         self._down_for = None
         self.resume()
 
@@ -181,14 +211,68 @@ class Node:
             return
         kind = input.message if isinstance(input, FromPeer) else input
         self.clock.note(f"{self.name} {type(kind).__name__}")
-        self._perform(self.broker.handle(input, self.now))
+        if self.listener is not None:
+            self.listener.took(input)
+        steps = None if self.budgets is None else self.budgets.choice(REQUEST_STEPS)
+        if self._defect_after is None:
+            self._perform(self.broker.handle(input, self.now, steps))
+        else:
+            self._take_trapped(input, steps, Trap(self._defect_after))
+        self._plan_work()
+
+    def break_after(self, steps: int) -> None:
+        """Let the broker have a defect: the first turn with more steps than these raises behind them."""
+        self._defect_after = steps
+
+    def _take_trapped(self, input: Input, steps: int | None, trap: Trap) -> None:
+        broker = self.broker
+        assert broker is not None
+        before = state_of(broker)
+        broker.steps_of = lambda _: trap
+        try:
+            outputs = broker.handle(input, self.now, steps)
+            broker.steps_of = lambda _: []
+        except DefectError as defect:
+            broker.steps_of = lambda _: []
+            self._defect_after = None
+            self.clock.note(f"{self.name} has a defect")
+            if not defect.outputs.records:
+                self._compare(input, before, state_of(broker))
+            self._perform(defect.outputs)
+            self._charge(input)
+        except BrokenError:
+            self._defect_after = None
+            self.clock.note(f"{self.name} is broken")
+            self.crash()
+            self.start()
+        else:
+            self._perform(outputs)
+
+    def _compare(self, input: Input, before: dict[str, Any], after: dict[str, Any]) -> None:
+        for difference in differences(before, after)[:3]:
+            if self.listener is not None:
+                self.listener.failed(f"{self.name} after a {type(input).__name__} that raised: {difference}")
+
+    def _charge(self, input: Input) -> None:
+        """Whoever sent what couldn't be taken loses the connection; where nobody did, the broker is restored."""
+        match input:
+            case FromClient() | ClientUp():
+                self.take(ClientDown(input.client, input.session))
+                if self.listener is not None:
+                    self.listener.closed(input.client, input.session)
+            case FromPeer() | PeerUp():
+                self.take(PeerDown(input.peer, input.session))
+                self.wires[input.peer].close(input.session)
+            case _:
+                self.crash()
+                self.start()
 
     def _perform(self, outputs: Outputs) -> None:
         if self.sends_before_commit:
             self._send(outputs.sends)
             outputs = Outputs(outputs.records)
         if outputs.records or outputs.sends:
-            if not outputs.records and not self._writing and not self._waiting:
+            if not outputs.records and not self._is_writing and not self._waiting:
                 self._send(outputs.sends)
             else:
                 self._waiting.append((outputs.records, outputs.sends))
@@ -196,10 +280,11 @@ class Node:
         self._plan_tick()
 
     def _write(self) -> None:
-        if self._writing or not self._waiting:
+        if self._is_writing or not self._waiting:
             return
         batch, self._waiting = self._waiting, []
         self._writing = [record for records, _ in batch for record in records]
+        self._is_writing = True
         sends = [send for _, listed in batch for send in listed]
         rng = self.clock.rng
         seconds = rng.uniform(0.001, 0.01) if rng.random() < 0.98 else rng.uniform(0.1, 0.4)
@@ -212,7 +297,7 @@ class Node:
         if life != self._life or self.broker is None:
             return
         replay(self.rows, self._writing)
-        self._writing = []
+        self._writing, self._is_writing = [], False
         self._send(sends)
         self._write()
 
@@ -224,12 +309,31 @@ class Node:
                 case ToClient(client, answer, session):
                     if self.listener is not None:
                         self.listener.hear(client, answer, session)
+                case Deliveries(client=client, session=session):
+                    if self.listener is not None:
+                        for delivery in send.messages():
+                            self.listener.hear(client, delivery, session)
                 case ClosePeer(peer, _, session):
                     if peer in self.wires:
                         self.wires[peer].close(session)
                 case CloseClient(client, _, session):
                     if self.listener is not None:
                         self.listener.closed(client, session)
+
+    def _plan_work(self) -> None:
+        """Let the broker get on with what it has put off, after a while: soon where nothing more happens."""
+        if self.broker is None or self._work_planned or not self.broker.behind:
+            return
+        self._work_planned = True
+        seconds, steps = 0.02, WORK_STEPS[-1]
+        if self.budgets is not None and not self._calm:
+            seconds, steps = self.budgets.uniform(0.01, 0.5), self.budgets.choice(WORK_STEPS)
+        self.clock.later(seconds, self._work, self._life, steps)
+
+    def _work(self, life: int, steps: int) -> None:
+        if life == self._life and self.broker is not None:
+            self._work_planned = False
+            self.take(Work(steps))
 
     def _plan_tick(self) -> None:
         assert self.broker is not None
@@ -270,6 +374,9 @@ class Wire:
         self.cuts = 0
         self.silent_cuts = 0
         self.lossy = False
+        self.buffer_bytes = inf
+        """Of events on the way in one direction before the session is cut."""
+        self._on_the_way = {one.name: 0, other.name: 0}
         one.wires[other.name] = self
         other.wires[one.name] = self
 
@@ -309,15 +416,27 @@ class Wire:
             return
         receiver = self._other(sender)
         rng = self._clock.rng
+        if _size(message) + self._on_the_way[receiver] > self.buffer_bytes and _size(message):
+            self._clock.note(f"{sender} is cut from {receiver}")
+            self.reset()
+            return
         if self.lossy:
             for _ in range(rng.choice((0, 1, 1, 1, 1, 1, 1, 1, 1, 2))):
                 when = max(self._clock.now + self._delay() * rng.choice((1, 1, 1, 4)), self._opened_at[receiver])
+                self._on_the_way[receiver] += _size(message)
                 self._clock.at(when, self._arrive, receiver, session, message)
             return
+        self._on_the_way[receiver] += _size(message)
         self._last[receiver] = max(self._last[receiver], self._clock.now + self._delay())
         self._clock.at(self._last[receiver], self._arrive, receiver, session, message)
 
+    def say(self, sender: str, message: PeerMessage) -> None:
+        """Send what no broker asked to be sent, over the present session."""
+        if self._session:
+            self.send(sender, message, self._session)
+
     def _arrive(self, receiver: str, session: int, message: PeerMessage) -> None:
+        self._on_the_way[receiver] -= _size(message)
         if session == self._views[receiver] and not self.silent_cuts:
             self._ends[receiver].take(FromPeer(self._other(receiver), message, session))
 
@@ -359,3 +478,10 @@ class Wire:
         else:
             self.cuts -= 1
         self.try_soon()
+
+
+def _size(message: PeerMessage) -> int:
+    """Bytes of the events in a message."""
+    if isinstance(message, Stream):
+        return sum(size_of(item.attributes) for item in message.items)
+    return sum(size_of(item.attributes) for item in message.envelopes) if isinstance(message, Events) else 0

@@ -9,15 +9,15 @@ from covey.spark.build import build_index
 from covey.spark.compact import Compaction, compact
 from covey.spark.files import match_files
 from covey.spark.profile import profile
+from covey.spark.rules import TermFailures
 from covey.spark.session import local_session
 from covey.spark.source import register
-from covey.spark.stream import match_stream
-from covey.spark.stream_listener import MatchListener
-from covey.spark.stream_sink import read_matches
+from covey.spark.stream import MatchListener, match_stream, read_matches
 
 __all__ = [
     "Compaction",
     "MatchListener",
+    "TermFailures",
     "build_index",
     "compact",
     "local_session",

@@ -12,20 +12,19 @@ result, and would match all events twice for `match_events(...).where("size(subs
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, cast, overload
+from typing import Any, Literal, Unpack, cast, overload
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from covey.errors import CoveyError
-from covey.events import Schema
-from covey.filters import Semantics
-from covey.limits import DEFAULT_LIMITS, Limits
 from covey.matching import BadSubscription
 from covey.spark.build import ERRORS_SCHEMA, OnError, errors_table
-from covey.spark.placing import Placed, Subscriptions, place
+from covey.spark.options import SubscriptionOptions, check_keywords
+from covey.spark.rules import Columns, TermFailures
 from covey.spark.types import selection
+from covey.spark.worker_files import Placed, Subscriptions, place
 from covey.spark.workers import IndexFile, match_lists
 
 Output = Literal["array", "pairs"]
@@ -42,44 +41,29 @@ def match_events(
     events: DataFrame,
     subscriptions: Subscriptions,
     *,
-    id: str = ...,
-    filter: str = ...,
-    semantics: Semantics | None = ...,
     output: Output = ...,
-    dialect: str = ...,
     on_error: Literal["raise"] = ...,
-    schema: Schema | None = ...,
-    limits: Limits = ...,
-    memory_budget: int | None = ...,
+    failures: TermFailures | None = ...,
+    **options: Unpack[SubscriptionOptions],
 ) -> DataFrame: ...
 @overload
 def match_events(
     events: DataFrame,
     subscriptions: Subscriptions,
     *,
-    id: str = ...,
-    filter: str = ...,
-    semantics: Semantics | None = ...,
     output: Output = ...,
-    dialect: str = ...,
     on_error: Literal["collect"],
-    schema: Schema | None = ...,
-    limits: Limits = ...,
-    memory_budget: int | None = ...,
+    failures: TermFailures | None = ...,
+    **options: Unpack[SubscriptionOptions],
 ) -> tuple[DataFrame, DataFrame]: ...
 def match_events(
     events: DataFrame,
     subscriptions: Subscriptions,
     *,
-    id: str = "id",
-    filter: str = "filter",
-    semantics: Semantics | None = None,
     output: Output = "array",
-    dialect: str = "sql",
     on_error: OnError = "raise",
-    schema: Schema | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    memory_budget: int | None = None,
+    failures: TermFailures | None = None,
+    **options: Unpack[SubscriptionOptions],
 ) -> DataFrame | tuple[DataFrame, DataFrame]:
     """The events with what they match: `subscriptions`, an array of ids, or with `output="pairs"` a row for each match
     with its `subscription`. Ids are in the index's order; that of an index built from a DataFrame is by id.
@@ -87,13 +71,15 @@ def match_events(
     `subscriptions` is a DataFrame (columns `id` and `filter`), a `covey.Index`, or the path of a saved index; the
     latter two bring their own semantics and schema. `semantics` is "sql" unless given. Bad filters are an AddManyError
     that names all of them, or with `on_error="collect"` a second DataFrame of (row, id, error), row being the place in
-    the order of ids. An index larger than `memory_budget` bytes is matched in shards, one after the other.
+    the order of ids. An index larger than `memory_budget` bytes is matched in shards, one after the other. `failures`
+    counts the events on which a term of a filter failed.
+    `covey.spark.options.SubscriptionOptions` lists the options.
     """
+    check_keywords("match_events", options)
     check_output(events.columns, output)
-    placed = place(
-        _session(events), subscriptions, id=id, filter=filter, semantics=semantics, dialect=dialect,
-        on_error=on_error, schema=schema, limits=limits, memory_budget=memory_budget,
-    )  # fmt: skip
+    placed = place(events, subscriptions, on_error=on_error, **options)
+    if failures is not None:
+        events = failures.observe(events, placed.columns or Columns())
     result = match_placed(events, placed, output=output)
     if on_error == "raise":
         return result
@@ -103,27 +89,20 @@ def match_events(
 def matching(
     subscriptions: Subscriptions,
     *,
-    id: str = "id",
-    filter: str = "filter",
-    semantics: Semantics | None = None,
     output: Output = "array",
-    dialect: str = "sql",
-    schema: Schema | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    memory_budget: int | None = None,
+    **options: Unpack[SubscriptionOptions],
 ) -> Callable[[DataFrame], DataFrame]:
-    """`match_events` for `events.transform(matching(subscriptions))`; subscriptions are built once, at first use."""
-    placed: list[Placed] = []
+    """`match_events` for `events.transform(matching(subscriptions))`; subscriptions are built once for events with the
+    same columns, at first use."""
+    check_keywords("matching", options)
+    placed: dict[str, Placed] = {}
 
     def transform(events: DataFrame) -> DataFrame:
         check_output(events.columns, output)
-        if not placed:
-            ready = place(
-                _session(events), subscriptions, id=id, filter=filter, semantics=semantics, dialect=dialect,
-                schema=schema, limits=limits, memory_budget=memory_budget,
-            )  # fmt: skip
-            placed.append(ready)
-        return match_placed(events, placed[0], output=output)
+        columns = events.schema.json()
+        if columns not in placed:
+            placed[columns] = place(events, subscriptions, **options)
+        return match_placed(events, placed[columns], output=output)
 
     return transform
 
@@ -139,18 +118,21 @@ def match_placed(events: DataFrame, placed: Placed, *, output: Output = "array")
 
 def _matches(events: DataFrame, placed: Placed) -> Column:
     """The column of arrays of ids."""
-    crossing = selection(events.schema, placed.attributes) or [(_NOTHING, F.lit(0).cast("tinyint"))]
+    columns = placed.columns
+    crossing = columns.crossing() if columns is not None else selection(events.schema, placed.attributes)
+    crossing = crossing or [(_NOTHING, F.lit(0).cast("tinyint"))]
     function = _matcher(placed.files, [name for name, _ in crossing])
     declared = F.arrow_udf(function, "array<string>").asNondeterministic()
-    return cast(Column, declared(*(column for _, column in crossing)))
+    found = cast(Column, declared(*(column for _, column in crossing)))
+    return found if placed.id_type == "string" else found.cast(f"array<{placed.id_type}>")
 
 
 def _matcher(files: tuple[IndexFile, ...], names: list[str]) -> Callable[[Any], Iterator[pa.Array]]:
     def several(arrays: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
-        return match_lists((pa.RecordBatch.from_arrays(list(one), names=names) for one in arrays), files)
+        return match_lists((pa.RecordBatch.from_arrays(list(array), names=names) for array in arrays), files)
 
     def single(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        return match_lists((pa.RecordBatch.from_arrays([one], names=names) for one in arrays), files)
+        return match_lists((pa.RecordBatch.from_arrays([array], names=names) for array in arrays), files)
 
     return several if len(names) > 1 else single
 

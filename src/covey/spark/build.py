@@ -19,18 +19,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StringType
 
-from covey.errors import CoveyError
+from covey.errors import CoveyError, FilterError
 from covey.events import Schema
-from covey.filters import Filter, Semantics
-from covey.language import DIALECTS, parse
+from covey.filters import Semantics
+from covey.filters.fitting import UNTYPED, Types, fitted
+from covey.language import check_dialect, parse
 from covey.limits import DEFAULT_LIMITS, Limits
-from covey.matching import AddManyError, AddReport, BadSubscription, Index, Statistics
+from covey.matching import AddReport, BadSubscription, Index, Statistics
 from covey.spark.types import quoted
 
 OnError = Literal["raise", "collect"]
 ERRORS_SHOWN = 5
 """Bad filters that an error of a whole table names."""
+ID_TYPES = frozenset({"string", "tinyint", "smallint", "int", "bigint", "boolean", "date", "decimal"})
+"""Types of ids that are written as text and read back without loss."""
 ERRORS_SCHEMA = "row bigint, id string, error string"
 
 
@@ -66,18 +70,51 @@ def add_frame(
 ) -> AddReport:
     """Add a DataFrame's rows to an index as one change, in the order of their ids. Ids of other types than string are
     written as Spark writes them."""
-    if dialect not in DIALECTS:
-        raise CoveyError(f"the dialect {dialect!r} is not known; use one of {', '.join(DIALECTS)}")
+    ids, texts = _ordered(subscriptions, id, filter, dialect)
+    return index.add_many(zip(ids, texts, strict=True), on_error=on_error, dialect=dialect)
+
+
+def frame_rows(
+    subscriptions: DataFrame, *, id: str, filter: str, dialect: str, limits: Limits, types: Types
+) -> tuple[list[tuple[str, str]], dict[int, CoveyError]]:
+    """A DataFrame's rows in the order of their ids, as (id, SQL), and those that are no filters in their dialect. Those
+    of dialects without types are fitted to the events' types."""
+    ids, texts = _ordered(subscriptions, id, filter, dialect)
+    errors: dict[int, CoveyError] = {}
+    for row, text in enumerate(texts):
+        try:
+            if text is None:
+                raise FilterError("the filter is NULL; write a condition")
+            if dialect != "sql":
+                condition = parse(text, dialect, limits=limits)
+                texts[row] = str(fitted(condition, types, columns=True) if dialect in UNTYPED else condition)
+        except CoveyError as error:
+            errors[row] = error
+            texts[row] = "FALSE"
+    return list(zip(ids, texts, strict=True)), errors
+
+
+def _ordered(subscriptions: DataFrame, id: str, filter: str, dialect: str) -> tuple[list[str], list[str]]:
+    """Ids, as text, and filters, in the order of the ids."""
+    check_dialect(dialect)
     check_columns(subscriptions, id, filter)
+    type_of_ids(subscriptions, id)
+    column = F.col(quoted(id))
     rows = subscriptions.select(
-        F.col(quoted(id)).cast("string").alias("id"), F.col(quoted(filter)).cast("string").alias("filter")
+        column.alias("by"), column.cast("string").alias("id"), F.col(quoted(filter)).cast("string").alias("filter")
     ).toArrow()
-    ordered = rows.take(pc.sort_indices(rows, sort_keys=[("id", "ascending"), ("filter", "ascending")]))
-    ids: list[str] = ordered["id"].to_pylist()
-    texts: list[str] = ordered["filter"].to_pylist()
-    if dialect == "sql":
-        return index.add_many(zip(ids, texts, strict=True), on_error=on_error)
-    return _add_parsed(index, ids, texts, dialect, on_error)
+    keys = [("by", "ascending"), ("id", "ascending"), ("filter", "ascending")]
+    ordered = rows.take(pc.sort_indices(rows, sort_keys=keys))
+    return ordered["id"].to_pylist(), ordered["filter"].to_pylist()
+
+
+def type_of_ids(subscriptions: DataFrame, id: str) -> str:
+    """The type of a table's ids, which matches keep."""
+    kind = subscriptions.schema[id].dataType
+    name = "string" if isinstance(kind, StringType) else str(kind.simpleString())
+    if name.partition("(")[0] not in ID_TYPES:
+        raise CoveyError(f"ids of type {name} can't be written as text and read back; cast the column {id!r} to string")
+    return name
 
 
 def check_columns(subscriptions: DataFrame, *names: str) -> None:
@@ -92,26 +129,6 @@ def unreadable(count: int, shown: list[str]) -> CoveyError:
     """One error for all filters that can't be read, of which some are shown."""
     more = f"; and {count - len(shown)} more" if count > len(shown) else ""
     return CoveyError(f"{count} subscriptions can't be read: {'; '.join(shown)}{more}")
-
-
-def _add_parsed(index: Index, ids: list[str], texts: list[str], dialect: str, on_error: OnError) -> AddReport:
-    """As `add_many`, for a dialect that it doesn't read."""
-    good: list[tuple[str, str | Filter]] = []
-    places: list[int] = []
-    errors: list[BadSubscription] = []
-    for row, (id, text) in enumerate(zip(ids, texts, strict=True)):
-        try:
-            good.append((id, parse(text, dialect)))
-            places.append(row)
-        except CoveyError as error:
-            errors.append(BadSubscription(row, id, error))
-    trial = Index(semantics=index.semantics, schema=index.schema) if errors and on_error == "raise" else index
-    report = trial.add_many(good, on_error="collect" if errors else on_error)
-    errors += [BadSubscription(places[bad.row], bad.id, bad.error) for bad in report.errors]
-    errors.sort(key=lambda bad: bad.row)
-    if errors and on_error == "raise":
-        raise AddManyError(errors)
-    return AddReport(report.added, errors)
 
 
 def errors_table(errors: list[BadSubscription]) -> pa.Table:

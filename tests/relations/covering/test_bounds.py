@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from covey.events import Meaning
 from covey.filters.semantics import SEMANTICS, Semantics, matches
 from covey.relations.covering.bounds import INNER_BOXES, bounds_of
 from tests.random_worlds import DEFAULTS as ALL_DEFAULTS
@@ -16,7 +17,7 @@ def test_a_filter_lies_between_its_inner_boxes_and_its_hull(semantics: Semantics
     oracle = Oracle(semantics, NAMES[:2])
     for seed in range(60):
         condition = boolean(random.Random(seed), NAMES[:2])
-        bounds = bounds_of(condition, semantics, DEFAULTS, None)
+        bounds = bounds_of(condition, Meaning(semantics, DEFAULTS))
         matched = oracle.matches_of(condition)
         hull = oracle.matches_of(bounds.hull.to_filter(semantics))
         boxes = [oracle.matches_of(box.to_filter(semantics)) for box in bounds.inner]
@@ -36,7 +37,7 @@ def test_the_bounds_hold_for_patterns_lists_and_values_of_every_kind(semantics: 
     for seed in range(250):
         rng = random.Random(seed)
         condition = filter_of(rng, 3)
-        bounds = bounds_of(condition, semantics, ALL_DEFAULTS, None)
+        bounds = bounds_of(condition, Meaning(semantics, ALL_DEFAULTS))
         hull = bounds.hull.to_filter(semantics)
         boxes = [box.to_filter(semantics) for box in bounds.inner[:3]]
         for _ in range(8):

@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from covey.kernels import roots as root_kernels
+from covey.kernels.value_sets import COVERED, COVERS
 from covey.relations.conjunctions import Conjunction, conjunction_from
-from covey.relations.covering import root_kernels
 from covey.relations.covering.roots import BOTH, Box, RootStore
-from covey.relations.covering.set_kernels import COVERED, COVERS
 from covey.relations.covering.variables import VariableIndex
 from covey.relations.value_sets import ValueSet
 

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
 import pytest
 
+from covey.kernels.value_sets import COVERED, COVERS, relate
 from covey.relations.covering.lines import LABELS, Line, places_of
-from covey.relations.covering.set_kernels import COVERED, COVERS, relate
 from covey.relations.covering.variables import VariableIndex
 from covey.relations.value_sets import DEFINED, EVERYTHING, MISSING, ValueSet
 from tests.random_worlds import NUMBERS, TEXTS, TIMES
@@ -146,3 +147,18 @@ def test_variables_are_right_after_labels_have_moved() -> None:
     known = [index.take("x", ValueSet.between(step, None)) for step in range(150)]
     assert all(index.implies(known[high], known[low]) for high in range(150) for low in range(high + 1))
     assert not any(index.implies(known[low], known[high]) for high in range(150) for low in range(high))
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending", "in turns"])
+def test_cuts_that_come_in_order_are_seldom_labelled_anew(order: str) -> None:
+    line = Line()
+    numbers = {
+        "ascending": list(range(3_000)),
+        "descending": list(range(3_000, 0, -1)),
+        "in turns": [value for low in range(1_500) for value in (low, 10_000 - low)],
+    }[order]
+    line.take(places_of(ValueSet.of((-1, 5_000, 20_000))))  # so that there is no end to append at
+    moved = sum(line.take(places_of(ValueSet.of((number,)))) for number in numbers)
+    assert moved < 3
+    labels = line.labels([place for number in sorted(numbers) for place in places_of(ValueSet.of((number,)))])
+    assert all(low < high for low, high in itertools.pairwise(labels))

@@ -41,7 +41,7 @@ def test_the_degree_is_the_fraction_of_matching_events_that_match_no_part(
 ) -> None:
     rng = random.Random(5)
     sample = EventSample(EVENTS)
-    meaning = Meaning.of(semantics, DEFAULTS, None)
+    meaning = Meaning(semantics, DEFAULTS)
     asked: list[tuple[Filter, list[Filter]]] = []
     for _ in range(25):
         parts = [subscription(rng) for _ in range(3)]

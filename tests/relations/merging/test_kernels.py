@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from covey.events import Meaning
+from covey.kernels.merging import BLOCK, set_covers
 from covey.relations.merging.constraints import Constraints, Row
 from covey.relations.merging.covering import covering_rows
-from covey.relations.merging.kernels import BLOCK, set_covers
-from covey.relations.merging.meaning import Meaning
 from covey.relations.merging.rules import joined
 from covey.relations.merging.samples import ENOUGH, SampledDegrees
 from covey.relations.merging.shapes import shape_of

@@ -115,7 +115,11 @@ class Estimator:
         return 18 + 16 * sum(len(one.values) if isinstance(one, In) else 1 for one in found) + len(str(tree).encode())
 
     def degradation(self, original: Filter, tree: Filter) -> int:
-        before, after = self.selectivity(original), self.selectivity(tree)
+        return self.loss(self.selectivity(original), tree)
+
+    def loss(self, before: tuple[float, float, float], tree: Filter) -> int:
+        """The degradation, with the selectivity of the original known."""
+        after = self.selectivity(tree)
         return math.floor(max(0.0, *(b - a for a, b in zip(before, after, strict=True))) * GRID + 0.5)
 
 
@@ -140,12 +144,13 @@ class PlainPruner:
     def _offer(self, at: int) -> None:
         original, tree, estimator = self.originals[at], self.trees[at], self._estimator
         options: list[Any] = []
+        before, fulfilled, size = estimator.selectivity(original), estimator.fulfilled(original), estimator.size(tree)
         for position, (removed, left) in enumerate(prunings(tree)):
             if self._dimension == "memory" and possible(removed):
                 continue
-            worse = estimator.degradation(original, left)
-            slower = estimator.fulfilled(original) - estimator.fulfilled(left)
-            larger = estimator.size(left) - estimator.size(tree)
+            worse = estimator.loss(before, left)
+            slower = fulfilled - estimator.fulfilled(left)
+            larger = estimator.size(left) - size
             ranks = {
                 "network": (worse, slower, larger),
                 "memory": (larger, worse, slower),

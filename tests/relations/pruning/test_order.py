@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from covey.filters import SEMANTICS, Semantics
+from covey.kernels.pruning import GRID
 from covey.relations.pruning import DIMENSIONS, Dimension, Pruner
-from covey.relations.pruning.kernels import GRID
 from tests.relations.pruning.plain import Counted, PlainPruner, possible
 from tests.relations.pruning.worlds import events, subscriptions
 

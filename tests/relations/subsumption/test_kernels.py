@@ -7,7 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from covey.relations.subsumption import Range, split_kernels, store_kernels
+from covey.kernels import rectangles as store_kernels
+from covey.kernels import splitting as split_kernels
+from covey.relations.subsumption import Range
 from covey.relations.subsumption.dimensions import DENSE_CELL, Number
 from tests.relations.subsumption import twins
 from tests.relations.subsumption.twins import Row

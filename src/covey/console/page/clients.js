@@ -10,7 +10,7 @@ const STATES = [["", "all"], ["slow", "slow"], ["away", "away"], ["connected", "
 
 function Claims({ client, table, title, empty }) {
   const [offset, setOffset] = useState(0);
-  const { data, error } = usePoll("/v1/console/claims", { client, table, offset }, LOOK_SECONDS);
+  const { data, error } = usePoll("v1/console/claims", { client, table, offset }, LOOK_SECONDS);
   const columns = [
     { name: "Name", show: (row) => row.id },
     { name: "Filter", wide: true, show: (row) => html`<${Filter} text=${row.filter} />` },
@@ -34,7 +34,7 @@ export function Clients() {
   const [open, setOpen] = useState(null);
   const q = useRested(search);
   useEffect(() => setOffset(0), [q, state]);
-  const { data, error } = usePoll("/v1/console/clients", { q, state, offset }, LOOK_SECONDS);
+  const { data, error } = usePoll("v1/console/clients", { q, state, offset }, LOOK_SECONDS);
   const columns = [
     { name: "Client", show: (row) => html`
       <button type="button" class="disclose" aria-expanded=${open === row.client}

@@ -66,7 +66,7 @@ function Login({ problem, onToken }) {
   return html`
     <main class="login panel" id="main">
       <h1>Who is it?</h1>
-      <p>This broker asks everyone who they are. Give a token of a principal with <code>admin</code>;
+      <p>This broker asks everyone who they are. Give a token of a principal with <code>monitor</code>;
         it is kept in this tab until the tab is closed.</p>
       <form onSubmit=${submit}>
         <label class="field"><span>Token</span>
@@ -76,14 +76,14 @@ function Login({ problem, onToken }) {
       </form>
       <${Problem} text=${problem} />
       <p class="hint">Whoever has the brokers' secret can make one:
-        <code>covey token NAME --admin --secret-file FILE</code></p>
+        <code>covey token NAME --monitor --secret-file FILE</code></p>
     </main>`;
 }
 
 function Header({ overview, error, name, onLeave }) {
   return html`
     <header class="top">
-      <a class="brand" href="#/overlay"><img src="/console/icon.svg" alt="" width="22" height="22" /> covey</a>
+      <a class="brand" href="#/overlay"><img src="console/icon.svg" alt="" width="22" height="22" /> covey</a>
       ${overview && html`<p class="where">broker <strong>${overview.broker}</strong>
         <span class="quiet"> ${overview.strategy}</span></p>`}
       <p class="live" role="status">${error
@@ -97,7 +97,7 @@ function Header({ overview, error, name, onLeave }) {
 
 function Inside({ name, onLeave }) {
   const [key, title, View] = useView();
-  const { data: overview, error } = usePoll("/v1/console/overview", {}, LOOK_SECONDS);
+  const { data: overview, error } = usePoll("v1/console/overview", {}, LOOK_SECONDS);
   const rates = useRates(overview);
   const heading = useRef(null);
   const moved = useRef(false);
@@ -126,7 +126,7 @@ function Inside({ name, onLeave }) {
       <${View} overview=${overview} rates=${rates} />
     </main>
     <footer class="quiet">Nothing on this page changes the broker; a live tail is a subscription like any other.
-      ${" "}<a href="/console/vendor/README.txt">Licences</a></footer>`;
+      ${" "}<a href="console/vendor/README.txt">Licences</a></footer>`;
 }
 
 function App() {
@@ -134,7 +134,7 @@ function App() {
   const look = useCallback(async (given) => {
     if (given !== undefined) keepToken(given);
     try {
-      setWho(await ask("/v1/console/who"));
+      setWho(await ask("v1/console/who"));
     } catch (error) {
       setWho({ admin: false, problem: said(error) });
     }

@@ -3,13 +3,14 @@
 import { html, useEffect, useState } from "./vendor/preact-htm.js";
 import { ask, said } from "./api.js";
 import { number, plural } from "./format.js";
-import { Badge, Empty, Filter, Owners, Panel, Problem, useRested } from "./parts.js";
+import { Badge, Choice, Empty, Filter, Owners, Panel, Problem, useRested } from "./parts.js";
 
 const EXAMPLE = {
   filter: "company = 'IBM' AND (price < 150 OR volume >= 1000)",
   event: '{"company": "IBM", "price": 142.5}',
   other: "company = 'IBM' AND price < 100",
 };
+const DIALECTS = ["sql", "json", "cesql", "jms", "amqp", "eventbridge", "sigma"];
 const TRUTHS = { true: ["✓", "true", "ok"], false: ["✗", "false", "bad"], null: ["?", "unknown", "warn"] };
 
 // The line of a text around a position, with the place marked.
@@ -130,10 +131,10 @@ function useAnswers(question) {
     const stop = new AbortController();
     const look = async () => {
       try {
-        const found = await ask("/v1/console/playground", { body: question, signal: stop.signal });
+        const found = await ask("v1/console/playground", { body: question, signal: stop.signal });
         setState((before) => ({ ...before, found, question, error: null }));
         const route = found.event && !found.event.problem
-          ? await ask("/v1/console/route", { body: { event: question.event }, signal: stop.signal }) : null;
+          ? await ask("v1/console/route", { body: { event: question.event }, signal: stop.signal }) : null;
         setState((before) => ({ ...before, route }));
       } catch (error) {
         if (!stop.signal.aborted) setState((before) => ({ ...before, error: said(error) }));
@@ -152,15 +153,17 @@ const Area = ({ label, value, onValue, rows, hint }) => html`
 
 export function Playground() {
   const [filter, setFilter] = useState(EXAMPLE.filter);
+  const [dialect, setDialect] = useState("sql");
   const [event, setEvent] = useState(EXAMPLE.event);
   const [other, setOther] = useState(EXAMPLE.other);
-  const question = useRested(JSON.stringify({ filter, event, other }));
+  const question = useRested(JSON.stringify({ filter, dialect, event, other }));
   const { found, route, error, question: asked } = useAnswers(JSON.parse(question));
   return html`
     <p class="lead">Nothing is subscribed or published here. Answers follow what you type.</p>
     <div class="split">
       <${Panel} title="Question" id="question">
         <${Area} label="Filter" rows="3" value=${filter} onValue=${setFilter} hint="price < 10" />
+        <${Choice} label="Written in" value=${dialect} onValue=${setDialect} options=${DIALECTS.map((name) => [name, name])} />
         <${Area} label="Event (JSON)" rows="4" value=${event} onValue=${setEvent} hint=${'{"price": 5}'} />
         <${Area} label="Another filter, to compare with" rows="2" value=${other} onValue=${setOther} hint="price < 20" />
         <${Problem} text=${error} />

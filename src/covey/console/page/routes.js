@@ -57,7 +57,7 @@ function Told({ peer, table }) {
   const [offset, setOffset] = useState(0);
   const q = useRested(search);
   useEffect(() => setOffset(0), [peer, table, q, fate]);
-  const { data, error } = usePoll("/v1/console/routes/told", { peer, table, q, fate, offset }, LOOK_SECONDS);
+  const { data, error } = usePoll("v1/console/routes/told", { peer, table, q, fate, offset }, LOOK_SECONDS);
   const columns = [
     { name: "Filter", wide: true, show: (row) => html`<${Filter} text=${row.filter} />` },
     { name: "From", show: (row) => hop(row.from) },
@@ -91,7 +91,7 @@ function Heard({ peer, table }) {
   const [offset, setOffset] = useState(0);
   const q = useRested(search);
   useEffect(() => setOffset(0), [peer, table, q]);
-  const { data, error } = usePoll("/v1/console/routes/heard", { peer, table, q, offset }, LOOK_SECONDS);
+  const { data, error } = usePoll("v1/console/routes/heard", { peer, table, q, offset }, LOOK_SECONDS);
   const columns = [
     { name: "Filter", wide: true, show: (row) => html`<${Filter} text=${row.filter} />` },
     { name: "Matched by", wide: true, show: (row) => (row.pruned
@@ -112,7 +112,7 @@ function Heard({ peer, table }) {
 }
 
 export function Routes() {
-  const { data, error } = usePoll("/v1/console/routes", {}, LOOK_SECONDS);
+  const { data, error } = usePoll("v1/console/routes", {}, LOOK_SECONDS);
   const [chosen, setChosen] = useState("");
   const [table, setTable] = useState("subscriptions");
   if (!data) return html`<${Problem} text=${error} /><p class="loading" role="status">Asking the broker…</p>`;

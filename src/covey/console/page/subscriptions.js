@@ -30,7 +30,7 @@ function Row({ row, level }) {
 function Level({ under, level, q = "", of }) {
   const [offset, setOffset] = useState(0);
   useEffect(() => setOffset(0), [q]);
-  const { data, error } = usePoll("/v1/console/subscriptions", { under, q, offset }, LOOK_SECONDS);
+  const { data, error } = usePoll("v1/console/subscriptions", { under, q, offset }, LOOK_SECONDS);
   if (!data) return html`<${Problem} text=${error} /><p class="loading" role="status">Comparing…</p>`;
   if (!data.rows.length) {
     return under ? html`<p class="quiet">It covers nothing any more.</p>` : html`

@@ -46,7 +46,7 @@ class Stream {
 
   async run() {
     try {
-      const response = await fetch(`/v1/events?${new URLSearchParams({ filter: this.filter })}`,
+      const response = await fetch(`v1/events?${new URLSearchParams({ filter: this.filter })}`,
         { headers: headers(), signal: this.stop.signal, cache: "no-store" });
       if (!response.ok) throw new Error(await problemOf(response));
       this.state = "open";
@@ -138,7 +138,7 @@ export function Tail() {
     setProblem(null);
     try {
       // A filter that can't be read is told with its place, before anything is subscribed.
-      const found = await ask("/v1/console/playground", { body: { filter } });
+      const found = await ask("v1/console/playground", { body: { filter } });
       if (found.filter?.problem) return setProblem({ text: filter, problem: found.filter.problem });
       stream.current = new Stream(filter, () => redraw((count) => count + 1));
       redraw((count) => count + 1);

@@ -103,7 +103,7 @@ def generate(subscriptions: int = SUBSCRIPTIONS, events: int = EVENTS, seed: int
     try:
         shared = _Predicates()
         blocks = [_block(seed, number, shared) for number in range(block_count(subscriptions))]
-        listed = [one for _, filters in blocks for one in filters][:subscriptions]
+        listed = [condition for _, filters in blocks for condition in filters][:subscriptions]
     finally:
         if enabled:
             gc.enable()
@@ -127,7 +127,7 @@ def events(spark: SparkSession, count: int = EVENTS, seed: int = 1, partitions: 
 def subscription_block(seed: int, number: int) -> pa.Table:
     """One block of subscriptions: class, filter."""
     classes, filters = _block(seed, number, _Predicates())
-    return pa.table({"class": classes, "filter": [str(one) for one in filters]})
+    return pa.table({"class": classes, "filter": [str(condition) for condition in filters]})
 
 
 def _block(seed: int, number: int, shared: _Predicates) -> tuple[NDArray[np.int64], list[Filter]]:

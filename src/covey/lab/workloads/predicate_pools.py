@@ -76,7 +76,7 @@ class Drawn:
 
     def texts(self) -> list[str]:
         """The filters as SQL text."""
-        words = [str(one) for one in self.filters]
+        words = [str(condition) for condition in self.filters]
         chosen, start, result = self.chosen.tolist(), 0, []
         for end in self.ends.tolist():
             result.append(" AND ".join([words[number] for number in chosen[start:end]]))

@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import secrets
 import ssl
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final
 
@@ -23,14 +23,9 @@ import aiohttp
 from aiohttp import WSMsgType
 
 from covey.filters.algebra import Filter
-from covey.network.asyncio.subscription import (
-    Arrival,
-    Delivery,
-    Inbox,
-    LoadedSubscriptions,
-    Subscription,
-    SubscriptionGroup,
-)
+from covey.language import sql_text
+from covey.network.asyncio.deliveries import Deliveries
+from covey.network.asyncio.subscription import LoadedSubscriptions, Subscription, SubscriptionGroup
 from covey.network.backoff import Backoff
 from covey.network.client_protocol import ClientProtocol, pack
 from covey.network.errors import (
@@ -45,11 +40,13 @@ from covey.network.errors import (
 )
 from covey.network.frames import BAD_DATA, PACKED, POLICY, TAKEN, TOO_LARGE, decode_answers
 from covey.routing.messages import (
+    CAPABILITIES,
     ClientAnswer,
     Confirmed,
     Deliver,
     Expired,
     Gap,
+    Held,
     Refused,
     Renew,
     Welcome,
@@ -78,23 +75,20 @@ class Client:
         self.url = url
         self.name = name
         """What the client called itself; None for a name of the broker's making."""
-        self.missed = 0
-        """Deliveries that the broker dropped because this client was too slow, or away for too long."""
         # A client without a name of its own must have the same one after a reconnection.
         self._session_name = name or f"anonymous-{secrets.token_hex(8)}"
         self._token = token
         self._tls = tls
         self._reconnect = reconnect
         self._protocol = ClientProtocol(named=name is not None, most_bytes=message_bytes)
-        self._subscriptions: dict[str, Subscription | SubscriptionGroup] = {}
-        self._kept: frozenset[str] = frozenset()
-        self._early: dict[str, list[Delivery]] = {}
-        self._rest: LoadedSubscriptions | None = None
+        self._deliveries = Deliveries(self._protocol, self._wake_if_due)
         self._requests: dict[int, asyncio.Future[None]] = {}
         self._wake = asyncio.Event()
         self._quiet = asyncio.Event()
         """All that was to be said is said."""
         self._welcomed = asyncio.Event()
+        self._unheld = asyncio.Event()
+        self._unheld.set()
         self._end: NetworkError | None = None
         self._running: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
@@ -107,10 +101,21 @@ class Client:
         return self._protocol.broker
 
     @property
+    def missed(self) -> int:
+        """Deliveries that the broker dropped because this client was too slow, or away for too long, and those of a
+        broken connection that never came, but for durable ones, which come again."""
+        return self._protocol.missed
+
+    @property
+    def held(self) -> str:
+        """Why the broker holds publications back, such as a full disk; empty where it doesn't."""
+        return self._protocol.held
+
+    @property
     def kept(self) -> frozenset[str]:
         """Durable subscriptions that the broker had for this client when it connected. What came for them waits until
         `subscribe` is called with their id, and holds up other deliveries once it fills the client's credit."""
-        return self._kept
+        return self._deliveries.kept
 
     async def subscribe(
         self,
@@ -120,35 +125,25 @@ class Client:
         durable: bool = False,
         lease: float | None = None,
         manual_ack: bool = False,
+        dialect: str = "sql",
     ) -> Subscription:
         """Ask for events; returns when the subscription is known wherever it matters.
 
         A durable subscription goes on while the client is away: give it an id, and the client a name, to come back to.
-        A lease, in seconds, is renewed as long as the client is there. The same id again changes the filter.
+        A lease, in seconds, is renewed as long as the client is there. The same id again changes the filter. A text of
+        another `dialect` is read here, and the broker gets it as SQL.
         """
+        text = sql_text(filter, dialect)
         if durable and (self.name is None or id is None):
             raise NetworkError("a durable subscription needs an id, and a client with a name: connect(url, name=...)")
         self._check_open()
         id = id if id is not None else f"s-{secrets.token_hex(4)}"
-        subscription = Subscription(self, id, str(filter), manual_ack=manual_ack)
-        before = self._subscriptions.get(id)
-        if isinstance(before, SubscriptionGroup):
-            raise NetworkError(f"{id!r} is one of a group of subscriptions; unsubscribe it first")
-        # What came early is before all that comes from now on, the answer or not.
-        for delivery in self._early.pop(id, ()):
-            subscription._put(delivery)
-        self._subscriptions[id] = subscription
+        subscription = Subscription(self, self._deliveries, id, text, manual_ack=manual_ack)
+        before = self._deliveries.open(subscription)
         try:
-            await self._answer(self._protocol.subscribe(id, str(filter), durable=durable, lease=lease))
+            await self._answer(self._protocol.subscribe(id, text, durable=durable, lease=lease))
         except BaseException:
-            if before is None:
-                self._subscriptions.pop(id, None)
-                if subscription._queue:
-                    self._early[id] = list(subscription._queue)
-            else:
-                self._subscriptions[id] = before
-                for delivery in subscription._queue:
-                    before._put(delivery)
+            self._deliveries.undo(subscription, before)
             raise
         if before is not None:
             before._finish(None)
@@ -162,6 +157,7 @@ class Client:
         durable: bool = False,
         lease: float | None = None,
         manual_ack: bool = False,
+        dialect: str = "sql",
     ) -> SubscriptionGroup:
         """Ask for the events of many filters, given by their ids, in one inbox; returns when all are known.
 
@@ -171,18 +167,10 @@ class Client:
         if durable and self.name is None:
             raise NetworkError("durable subscriptions need a client with a name: connect(url, name=...)")
         self._check_open()
-        known = next((id for id in filters if id in self._subscriptions), None)
-        if known is not None:
-            raise NetworkError(f"there is a subscription {known!r} already; unsubscribe it first")
-        texts = {id: str(filter) for id, filter in filters.items()}
-        group = SubscriptionGroup(self, texts, manual_ack=manual_ack)
-        early = sorted((one for id in texts for one in self._early.pop(id, ())), key=lambda one: one.number)
-        for before, delivery in zip([None, *early], early, strict=False):
-            if before is not None and before.number == delivery.number:
-                self._let_go((delivery,))  # it came early for two of these
-            else:
-                group._put(delivery)
-        self._subscriptions.update(dict.fromkeys(texts, group))
+        self._deliveries.check_new(filters)
+        texts = {id: sql_text(filter, dialect) for id, filter in filters.items()}
+        group = SubscriptionGroup(self, self._deliveries, texts, manual_ack=manual_ack)
+        self._deliveries.open_group(group)
         ask = self._protocol.subscribe
         requests = [ask(id, text, durable=durable, lease=lease) for id, text in texts.items()]
         try:
@@ -195,32 +183,17 @@ class Client:
 
     def _disband(self, group: SubscriptionGroup) -> None:
         for id in group.filters:
-            self._subscriptions.pop(id, None)
-            if id not in self._kept and (False, id) in self._protocol.claims:
+            if id not in self.kept and (False, id) in self._protocol.claims:
                 self._protocol.end(id, advertisement=False)
-        for delivery in group._queue:
-            kept = next((id for id in delivery.subscriptions if id in self._kept and id in group.filters), None)
-            if delivery.number and kept is not None:
-                self._early.setdefault(kept, []).append(delivery)
-            else:
-                self._let_go((delivery,))
+        self._deliveries.disband(group)
         self._wake.set()
 
     def loaded(self, *, manual_ack: bool = False) -> LoadedSubscriptions:
         """The events for subscriptions that an operator has loaded for this client, and for all others that it has and
         hasn't asked for in this process, in one inbox."""
         self._check_open()
-        if self._rest is not None:
-            self._rest._finish(None)
-        self._rest = inbox = LoadedSubscriptions(self, manual_ack=manual_ack)
-        early, self._early = self._early, {}
-        seen: set[str] = set()
-        for delivery in sorted((one for listed in early.values() for one in listed), key=lambda one: one.number):
-            if delivery.event in seen:
-                self._let_go((delivery,))
-            else:
-                seen.add(delivery.event)
-                inbox._put(delivery)
+        inbox = LoadedSubscriptions(self, self._deliveries, manual_ack=manual_ack)
+        self._deliveries.open_rest(inbox)
         return inbox
 
     async def unsubscribe(self, *ids: str) -> None:
@@ -230,18 +203,22 @@ class Client:
             await self._all_answered([self._protocol.end(id, advertisement=False) for id in ids])
         finally:
             for id in ids:
-                inbox = self._subscriptions.pop(id, None)
-                if inbox is not None:
-                    self._let_go(inbox._leave(id))
-                self._let_go(self._early.pop(id, ()))
+                self._deliveries.leave(id)
 
     async def advertise(
-        self, filter: str | Filter, *, id: str | None = None, durable: bool = False, lease: float | None = None
+        self,
+        filter: str | Filter,
+        *,
+        id: str | None = None,
+        durable: bool = False,
+        lease: float | None = None,
+        dialect: str = "sql",
     ) -> str:
         """Say what will be published; returns the advertisement's id when it is known wherever it matters."""
+        text = sql_text(filter, dialect)
         self._check_open()
         id = id if id is not None else f"a-{secrets.token_hex(4)}"
-        await self._answer(self._protocol.advertise(id, str(filter), durable=durable, lease=lease))
+        await self._answer(self._protocol.advertise(id, text, durable=durable, lease=lease))
         self._renew_from_now_on(lease)
         return id
 
@@ -268,6 +245,10 @@ class Client:
         given = [events] if isinstance(events, Mapping) else events
         # They are packed before anyone can change them.
         listed = [event if type(event) is dict else dict(event) for event in given]
+        # A publication that the broker holds back would keep it from reading acknowledgements behind it.
+        while self.held and self._end is None:
+            await self._unheld.wait()
+        self._check_open()
         await self._all_answered(self._protocol.publish(listed, durable=durable, first=first))
 
     async def renew(self, *ids: str) -> None:
@@ -335,42 +316,6 @@ class Client:
                 with contextlib.suppress(RefusedError, ConnectionLostError):
                     await self.renew(*ids)
 
-    # Deliveries
-
-    def _take(self, deliveries: Iterable[Delivery]) -> None:
-        """Deliveries leave their inboxes; the last inbox to let go of one grants it back."""
-        epoch = self._protocol.epoch
-        taken = 0
-        for delivery in deliveries:
-            arrival = delivery._arrival
-            arrival.untaken -= 1
-            # A delivery of a former session grants nothing in this one.
-            if not arrival.untaken and arrival.epoch == epoch:
-                taken += 1
-        if taken:
-            self._protocol.taken(epoch, taken)
-            self._wake_if_due()
-
-    def _finish(self, deliveries: Iterable[Delivery]) -> None:
-        """Deliveries needn't come again."""
-        numbers: list[int] = []
-        for delivery in deliveries:
-            if delivery._acked:
-                continue
-            delivery._acked = True
-            arrival = delivery._arrival
-            arrival.unfinished -= 1
-            if arrival.number and not arrival.unfinished:
-                numbers.append(arrival.number)
-        if numbers:
-            self._protocol.finish(*numbers)
-            self._wake_if_due()
-
-    def _let_go(self, deliveries: Sequence[Delivery]) -> None:
-        """Nobody will ask for these."""
-        self._take(deliveries)
-        self._finish(deliveries)
-
     def _wake_if_due(self) -> None:
         if self._protocol.outgoing:
             self._wake.set()
@@ -412,7 +357,7 @@ class Client:
                 async with asyncio.timeout(OPEN_SECONDS):
                     socket = await http.ws_connect(
                         f"{self.url.rstrip('/')}/v1/client",
-                        params={"client": self._session_name},
+                        params={"client": self._session_name, "capabilities": ",".join(CAPABILITIES)},
                         headers=headers,
                         protocols=(PACKED,),
                         ssl=self._tls if self._tls is not None else True,
@@ -429,7 +374,7 @@ class Client:
             while (frame := await socket.receive()).type is WSMsgType.BINARY:
                 for message in decode_answers(frame.data):
                     if isinstance(message, Deliver):
-                        self._deliver(message)
+                        self._deliveries.deliver(message)
                     else:
                         self._hear(message, backoff)
                 self._wake_if_due()
@@ -468,22 +413,28 @@ class Client:
             case Refused():
                 self._answered(message.request, message.reason)
             case Gap():
-                self.missed += message.deliveries
+                self._protocol.gap(message)
             case Expired():
                 self._protocol.expired(message.id)
-                self._end_subscription(message.id, f"the lease of {message.id!r} ended")
+                self._deliveries.end(message.id, SubscriptionEndedError(f"the lease of {message.id!r} ended"))
+            case Held():
+                self._protocol.held = message.reason
+                self._released()
             case Welcome():
                 backoff.reset()
                 for answer in self._protocol.welcome(message):
                     self._settle(answer.request, None)
-                self._kept = frozenset(message.subscriptions)
+                self._deliveries.kept = frozenset(message.subscriptions)
+                self._released()
                 self._welcomed.set()
                 self._wake.set()
 
-    def _end_subscription(self, id: str, why: str) -> None:
-        subscription = self._subscriptions.pop(id, None)
-        if subscription is not None:
-            subscription._finish(SubscriptionEndedError(why))
+    def _released(self) -> None:
+        """Let publications go on, or wait, as the broker says."""
+        if self.held:
+            self._unheld.clear()
+        else:
+            self._unheld.set()
 
     def _answered(self, request: int, refusal: str | None) -> None:
         answer = self._protocol.answered(request, refusal)
@@ -491,49 +442,29 @@ class Client:
             self._settle(request, None if answer.refusal is None else RefusedError(answer.refusal))
         while self._protocol.ended:
             id, reason = self._protocol.ended.pop()
-            self._end_subscription(id, f"the broker doesn't take {id!r} again: {reason}")
-
-    def _deliver(self, message: Deliver) -> None:
-        if not self._protocol.delivered(message):
-            return
-        inboxes: dict[Inbox | None, None] = dict.fromkeys(
-            self._subscriptions.get(id, self._rest) for id in message.subscriptions
-        )
-        stray = [id for id in message.subscriptions if id not in self._subscriptions] if None in inboxes else []
-        receivers = len(inboxes) if not stray else len(inboxes) - 1 + len(stray)
-        arrival = Arrival(self._protocol.epoch, message.number, receivers, receivers)
-        for inbox in inboxes:
-            if inbox is not None:
-                inbox._put(self._delivery(message, arrival))
-        for id in stray:
-            if message.number and id in self._kept:
-                self._early.setdefault(id, []).append(self._delivery(message, arrival))
-            else:
-                self._let_go((self._delivery(message, arrival),))
-
-    def _delivery(self, message: Deliver, arrival: Arrival) -> Delivery:
-        return Delivery(
-            message.attributes, message.subscriptions, message.publisher, message.event, message.durable, message.late,
-            message.number, arrival, self,
-        )  # fmt: skip
+            error = SubscriptionEndedError(f"the broker doesn't take {id!r} again: {reason}")
+            self._deliveries.end(id, error)
 
     def _fail(self, error: Exception) -> None:
         self._end = error if isinstance(error, NetworkError) else NetworkError(str(error))
         self._finish_all(self._end)
 
     def _finish_all(self, error: NetworkError) -> None:
+        self._unheld.set()
         for request in list(self._requests):
             self._settle(request, error)
-        for inbox in {*self._subscriptions.values(), *([self._rest] if self._rest is not None else [])}:
-            inbox._finish(None if isinstance(error, ClosedError) else error)
+        self._deliveries.end_all(None if isinstance(error, ClosedError) else error)
 
 
 class connect:  # noqa: N801
     """Open a client's session: `async with connect(url) as client`, or `client = await connect(url)`.
 
-    `name` is what the client is known by when it comes back; `token` says who it is, and `tls` is a context from
-    `covey.network.tls.client_context`. With `reconnect=False` a broken connection ends the client. `message_bytes` is
-    the broker's limit of that name.
+    `url` is the broker's address, such as `ws://127.0.0.1:7400`, or `wss://…` with TLS.
+    `name` is what the client is known by when it comes back; durable subscriptions need one.
+    `token` says who it is, where the broker asks (`covey token`).
+    `tls` is a context from `covey.network.client_context`, for an authority or certificate of one's own.
+    `reconnect` opens a broken connection again; with False it ends the client.
+    `message_bytes` is the broker's limit of that name: what is larger is refused here already.
     """
 
     def __init__(

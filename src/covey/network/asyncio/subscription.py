@@ -16,6 +16,7 @@ from covey.network.errors import ClosedError, NetworkError
 
 if TYPE_CHECKING:
     from covey.network.asyncio.client import Client
+    from covey.network.asyncio.deliveries import Deliveries
 
 
 class Arrival(msgspec.Struct, eq=False, gc=False):
@@ -25,6 +26,8 @@ class Arrival(msgspec.Struct, eq=False, gc=False):
     number: int
     untaken: int
     unfinished: int
+    bytes: int = 0
+    """What it takes of the credit."""
 
 
 class Delivery(msgspec.Struct, eq=False):
@@ -42,7 +45,7 @@ class Delivery(msgspec.Struct, eq=False):
     number: int
     """Above 0 for what must be acknowledged."""
     _arrival: Arrival
-    _client: Client
+    _deliveries: Deliveries
     _acked: bool = False
 
     def __getitem__(self, name: str) -> Any:
@@ -54,14 +57,15 @@ class Delivery(msgspec.Struct, eq=False):
 
     def ack(self) -> None:
         """Say that it needn't be delivered again."""
-        self._client._finish((self,))
+        self._deliveries.finish((self,))
 
 
 class Inbox(ABC):
     """Deliveries that wait to be taken: iterate over it, or `get` one, or all that are there, at a time."""
 
-    def __init__(self, client: Client, *, manual_ack: bool) -> None:
+    def __init__(self, client: Client, deliveries: Deliveries, *, manual_ack: bool) -> None:
         self._client = client
+        self._deliveries = deliveries
         self._manual_ack = manual_ack
         self._queue: deque[Delivery] = deque()
         self._ready = asyncio.Event()
@@ -113,14 +117,14 @@ class Inbox(ABC):
             await self._ready.wait()
 
     def _handed_out(self, deliveries: list[Delivery]) -> list[Delivery]:
-        self._client._take(deliveries)
+        self._deliveries.take(deliveries)
         if not self._manual_ack:
             self._last = deliveries
         return deliveries
 
     def _done_with_last(self) -> None:
         if self._last:
-            self._client._finish(self._last)
+            self._deliveries.finish(self._last)
             self._last = []
 
     def _put(self, delivery: Delivery) -> None:
@@ -140,8 +144,8 @@ class Subscription(Inbox):
     A delivery counts as done when the next one is asked for, unless `manual_ack` is set: then `delivery.ack()` says so.
     """
 
-    def __init__(self, client: Client, id: str, filter: str, *, manual_ack: bool) -> None:
-        super().__init__(client, manual_ack=manual_ack)
+    def __init__(self, client: Client, deliveries: Deliveries, id: str, filter: str, *, manual_ack: bool) -> None:
+        super().__init__(client, deliveries, manual_ack=manual_ack)
         self.id = id
         self.filter = filter
 
@@ -164,8 +168,8 @@ class Subscription(Inbox):
 class SubscriptionGroup(Inbox):
     """The events that any of many filters asks for, each once; `delivery.subscriptions` tells which of them did."""
 
-    def __init__(self, client: Client, filters: Mapping[str, str], *, manual_ack: bool) -> None:
-        super().__init__(client, manual_ack=manual_ack)
+    def __init__(self, client: Client, deliveries: Deliveries, filters: Mapping[str, str], *, manual_ack: bool) -> None:
+        super().__init__(client, deliveries, manual_ack=manual_ack)
         self.filters = dict(filters)
         """By the subscriptions' ids."""
 
@@ -182,11 +186,13 @@ class SubscriptionGroup(Inbox):
         """One of them is over; gives what waits for it alone."""
         self.filters.pop(id, None)
         left = [
-            one for one in self._queue if id in one.subscriptions and self.filters.keys().isdisjoint(one.subscriptions)
+            delivery
+            for delivery in self._queue
+            if id in delivery.subscriptions and self.filters.keys().isdisjoint(delivery.subscriptions)
         ]
         if left:
-            gone = {one.event for one in left}
-            self._queue = deque(one for one in self._queue if one.event not in gone)
+            gone = {delivery.event for delivery in left}
+            self._queue = deque(delivery for delivery in self._queue if delivery.event not in gone)
         if not self.filters:
             self._finish(None)
         return left
@@ -201,9 +207,5 @@ class LoadedSubscriptions(Inbox):
     async def close(self) -> None:
         """Take no more; what waits here waits for another one."""
         self._done_with_last()
-        if self._client._rest is self:
-            self._client._rest = None
-        for delivery in self._queue:
-            self._client._early.setdefault(delivery.subscriptions[0], []).append(delivery)
-        self._queue.clear()
+        self._deliveries.close_rest(self)
         self._finish(None)

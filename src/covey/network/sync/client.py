@@ -53,9 +53,12 @@ class Client:
         durable: bool = False,
         lease: float | None = None,
         manual_ack: bool = False,
+        dialect: str = "sql",
     ) -> Subscription:
         """Ask for events; returns when the subscription is known wherever it matters."""
-        work = self._inner.subscribe(filter, id=id, durable=durable, lease=lease, manual_ack=manual_ack)
+        work = self._inner.subscribe(
+            filter, id=id, durable=durable, lease=lease, manual_ack=manual_ack, dialect=dialect
+        )
         return Subscription(self._run(work), self._loop)
 
     def subscribe_many(
@@ -65,9 +68,10 @@ class Client:
         durable: bool = False,
         lease: float | None = None,
         manual_ack: bool = False,
+        dialect: str = "sql",
     ) -> SubscriptionGroup:
         """Ask for the events of many filters, given by their ids, in one inbox; returns when all are known."""
-        work = self._inner.subscribe_many(filters, durable=durable, lease=lease, manual_ack=manual_ack)
+        work = self._inner.subscribe_many(filters, durable=durable, lease=lease, manual_ack=manual_ack, dialect=dialect)
         return SubscriptionGroup(self._run(work), self._loop)
 
     def unsubscribe(self, *ids: str) -> None:
@@ -75,10 +79,16 @@ class Client:
         self._run(self._inner.unsubscribe(*ids))
 
     def advertise(
-        self, filter: str | Filter, *, id: str | None = None, durable: bool = False, lease: float | None = None
+        self,
+        filter: str | Filter,
+        *,
+        id: str | None = None,
+        durable: bool = False,
+        lease: float | None = None,
+        dialect: str = "sql",
     ) -> str:
         """Say what will be published; returns the advertisement's id."""
-        return self._run(self._inner.advertise(filter, id=id, durable=durable, lease=lease))
+        return self._run(self._inner.advertise(filter, id=id, durable=durable, lease=lease, dialect=dialect))
 
     def unadvertise(self, id: str) -> None:
         """End an advertisement."""
@@ -129,7 +139,15 @@ def connect(
     reconnect: bool = True,
     message_bytes: int = 1 << 20,
 ) -> Client:
-    """Open a client's session; `covey.network.asyncio.connect` says what the parameters are."""
+    """Open a client's session: `with connect_sync(url) as client`.
+
+    `url` is the broker's address, such as `ws://127.0.0.1:7400`, or `wss://…` with TLS.
+    `name` is what the client is known by when it comes back; durable subscriptions need one.
+    `token` says who it is, where the broker asks (`covey token`).
+    `tls` is a context from `covey.network.client_context`, for an authority or certificate of one's own.
+    `reconnect` opens a broken connection again; with False it ends the client.
+    `message_bytes` is the broker's limit of that name: what is larger is refused here already.
+    """
     loop = Loop()
 
     async def open() -> asynchronous.Client:

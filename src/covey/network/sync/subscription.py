@@ -82,7 +82,7 @@ class Inbox:
     def get_many(self, timeout: float | None = None) -> list[Delivery]:
         """All deliveries that are there, in order; waits as `get` does until there is one."""
         found = self._loop.run(_within(timeout, self._inner.get_many()))
-        return [Delivery(one, self._loop) for one in found]
+        return [Delivery(delivery, self._loop) for delivery in found]
 
     def __iter__(self) -> Iterator[Delivery]:
         while True:

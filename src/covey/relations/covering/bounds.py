@@ -3,7 +3,7 @@
 Whether one Boolean filter covers another is decided exactly elsewhere (`covey.relations.exact`), for a price. Most
 pairs need no decision. With H(f) a conjunction that f implies and I(f) some satisfiable conjunctions that imply f:
 
-- e covers n if one of I(e) covers H(n);
+- e covers n if one of I(e) covers H(n), or if I(n) is all of n and each of them is covered by one of I(e);
 - e doesn't cover n unless H(e) covers each of I(n).
 
 Both are questions about conjunctions, which the covering table answers by index. The boxes are the terms of a
@@ -20,11 +20,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from covey.events.schema import Schema
+from covey.events.meaning import PLAIN, Meaning
 from covey.filters.algebra import And, Constant, Filter, Is, Not, Or
 from covey.filters.predicates import Predicate
-from covey.filters.semantics import Defaults, Semantics
-from covey.relations.conjunctions import UNSATISFIABLE, Conjunction, conjunction_from
+from covey.filters.semantics import Semantics
+from covey.relations.conjunctions import UNSATISFIABLE, Conjunction, conjunction_from, covers_under
 from covey.relations.predicate_sets import from_predicate
 from covey.relations.value_sets import DEFINED, EVERYTHING, ValueSet
 
@@ -50,6 +50,16 @@ class Bounds:
     inner: tuple[Conjunction, ...]
     complete: bool
 
+    def certainly_cover(self, other: Bounds) -> bool:
+        """Whether the boxes say that the filter covers another: each of its boxes, or its hull, is in one of them."""
+        if any(box.covers(other.hull) for box in self.inner):
+            return True
+        return other.complete and all(any(box.covers(theirs) for box in self.inner) for theirs in other.inner)
+
+    def certainly_miss(self, other: Bounds, meaning: Meaning) -> bool:
+        """Whether the boxes say that the filter doesn't cover another: its hull leaves out one of the other's boxes."""
+        return not all(covers_under(meaning, self.hull, box) for box in other.inner)
+
 
 @dataclass(frozen=True, slots=True)
 class _Part:
@@ -65,21 +75,22 @@ _ALWAYS: Final = _Part({}, ({},), True)
 _ANYTHING: Final = _Part({}, (), False)
 
 
-def bounds_of(condition: Filter, semantics: Semantics, defaults: Defaults | None, schema: Schema | None) -> Bounds:
-    """The bounds of a filter under a semantics."""
+def bounds_of(condition: Filter, meaning: Meaning = PLAIN) -> Bounds:
+    """The bounds of a filter that was read."""
+    semantics = meaning.semantics
     part = _part(condition, "true", semantics)
     if semantics == "strict":
         named = _box(dict.fromkeys(condition.attributes(), DEFINED))
         part = _all([part, named])
     if part.hull is None:
         return Bounds(UNSATISFIABLE, (), True)
-    boxes = [conjunction_from(box.items(), semantics, defaults, schema) for box in part.inner]
+    boxes = [conjunction_from(box.items(), meaning) for box in part.inner]
     inner = tuple(dict.fromkeys(box for box in boxes if box.satisfiable))
-    outer = None if part.complete else conjunction_from(part.hull.items(), semantics, defaults, schema)
-    return Bounds(_union(inner, schema) if outer is None else outer, inner, part.complete)
+    outer = None if part.complete else conjunction_from(part.hull.items(), meaning)
+    return Bounds(_union(inner, meaning) if outer is None else outer, inner, part.complete)
 
 
-def _union(boxes: tuple[Conjunction, ...], schema: Schema | None) -> Conjunction:
+def _union(boxes: tuple[Conjunction, ...], meaning: Meaning) -> Conjunction:
     """The least conjunction that covers all of some; they are in normal form already."""
     if not boxes:
         return UNSATISFIABLE
@@ -87,7 +98,7 @@ def _union(boxes: tuple[Conjunction, ...], schema: Schema | None) -> Conjunction
     for box in boxes[1:]:
         sets = dict(box.sets)
         result = {name: values | sets[name] for name, values in result.items() if name in sets}
-    return conjunction_from(result.items(), schema=schema)
+    return conjunction_from(result.items(), meaning)
 
 
 def _part(condition: Filter, question: _Question, semantics: Semantics) -> _Part:
@@ -131,7 +142,10 @@ def _predicate(predicate: Predicate, question: _Question, semantics: Semantics) 
     if pair is None:
         return _ANYTHING
     true, false = pair
-    values = {"true": true, "false": false, "not true": ~true}.get(question, ~false)
+    if question in ("true", "false"):
+        values = true if question == "true" else false
+    else:
+        values = ~true if question == "not true" else ~false
     return _box({predicate.attribute: values})
 
 

@@ -10,6 +10,7 @@ from covey.filters.algebra import Filter
 from covey.relations.conjunctions import Conjunction
 from covey.relations.covering.bounds import Bounds
 from covey.relations.covering.roots import Box
+from covey.relations.exact import Event
 
 Key: TypeAlias = Conjunction | Filter
 """What makes filters the same: a conjunction in normal form, else the filter's structure."""
@@ -18,7 +19,9 @@ Key: TypeAlias = Conjunction | Filter
 class Form:
     """A distinct filter. The first id that came with it speaks for it; the others are covered by that one."""
 
-    __slots__ = ("_bounds", "age", "boolean", "first", "hull", "inner", "key", "number", "others")
+    __slots__ = (
+        "_bounds", "age", "boolean", "counterexamples", "first", "hull", "inner", "key", "number", "others", "slot",
+    )  # fmt: skip
 
     def __init__(self, key: Key, bounds: Bounds | None, first: Hashable, age: int) -> None:
         self.key = key
@@ -31,7 +34,11 @@ class Form:
         self.hull: Box | None = None
         """Where it is filed; None for what nothing meets."""
         self.inner: Box | None = None
-        """The inner box that it is filed under too; None for conjunctions."""
+        """The inner box that it is filed under too; None for conjunctions, and where neither tells anything."""
+        self.slot = -1
+        """Where its witnesses are; -1 where they are nowhere."""
+        self.counterexamples: tuple[Event, ...] = ()
+        """Events that meet it, by which it was found that others don't cover it."""
 
     @property
     def bounds(self) -> Bounds:
@@ -40,6 +47,16 @@ class Form:
             assert isinstance(self.key, Conjunction)
             self._bounds = Bounds(self.key, (self.key,) if self.key.satisfiable else (), True)
         return self._bounds
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the hull says nothing, so that only witnesses tell it from others."""
+        return self.boolean and self.hull is not None and not self.hull.variables
+
+    @property
+    def boxes(self) -> tuple[Conjunction, ...]:
+        """Boxes that together have all that meets the filter."""
+        return self.bounds.inner if self.bounds.complete else (self.bounds.hull,)
 
     def join(self, id: Hashable) -> None:
         """One more id with this filter."""

@@ -5,21 +5,29 @@ and "missing". A value set is a sequence of cuts on it, an even number, between 
 set in use has gets an integer *label*, in the order of the line. Inclusion of sets is then a question about labels,
 exact for every kind of value, and a kernel can answer it (`set_kernels.py`).
 
-A new cut takes the middle of its neighbours' labels. Where there is no integer left between them, all cuts of the line
-are labelled anew, evenly: with 2^62 integers that takes some sixty cuts in one gap, each next to the last.
+A new cut takes the middle of its neighbours' labels. Cuts that come in ascending or descending order would halve one
+gap again and again and use it up after sixty, so next to a cut that came lately the new one takes a small share of the
+gap, and leaves the rest to those that may follow: two million of them. Where there is no integer left between two cuts,
+all cuts of the line are labelled anew, evenly.
 
 Cost: a search among the attribute's cuts for a new cut, a dictionary lookup for a known one.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from typing import Any, Final, TypeAlias
 
 from covey.relations.value_sets import IS_FALSE, IS_LIST, IS_MISSING, IS_TRUE, ValueSet
 
 LABELS: Final = 1 << 62
 """Labels lie between 0 and this, both left out."""
+
+SHARE: Final = 1 << 16
+"""What a cut next to a late one leaves of a gap is all but one part in so many."""
+
+LATE: Final = 64
+"""So many cuts are late: several ascending sequences may take turns."""
 
 Place: TypeAlias = tuple[int, Any, int]
 """The kind's rank on the line, and the cut in it."""
@@ -42,12 +50,13 @@ def places_of(values: ValueSet) -> list[Place]:
 class Line:
     """The cuts in use of one attribute, counted and labelled."""
 
-    __slots__ = ("_labels", "_sorted", "_uses")
+    __slots__ = ("_labels", "_late", "_sorted", "_uses")
 
     def __init__(self) -> None:
         self._sorted: list[Place] = []
         self._labels: dict[Place, int] = {}
         self._uses: dict[Place, int] = {}
+        self._late: dict[Place, None] = {}
 
     def __len__(self) -> int:
         return len(self._sorted)
@@ -76,12 +85,23 @@ class Line:
 
     def _label(self, place: Place) -> bool:
         at = bisect_left(self._sorted, place)
-        low = self._labels[self._sorted[at - 1]] if at else 0
-        high = self._labels[self._sorted[at]] if at < len(self._sorted) else LABELS
-        insort(self._sorted, place)
+        before = self._sorted[at - 1] if at else None
+        after = self._sorted[at] if at < len(self._sorted) else None
+        low = 0 if before is None else self._labels[before]
+        high = LABELS if after is None else self._labels[after]
+        self._sorted.insert(at, place)
+        follows, precedes = before in self._late, after in self._late
+        self._come(place)
         if high - low > 1:
-            self._labels[place] = (low + high) // 2
+            share = (high - low) // 2 if follows is precedes else max(1, (high - low) // SHARE)
+            self._labels[place] = high - share if precedes and not follows else low + share
             return False
         step = LABELS // (len(self._sorted) + 1)
         self._labels = {each: (number + 1) * step for number, each in enumerate(self._sorted)}
         return True
+
+    def _come(self, place: Place) -> None:
+        """A cut is late for a while."""
+        self._late[place] = None
+        if len(self._late) > LATE:
+            del self._late[next(iter(self._late))]

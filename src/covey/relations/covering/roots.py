@@ -18,10 +18,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.relations.covering import root_kernels as kernels
-from covey.relations.covering.growth import grown
-from covey.relations.covering.set_kernels import COVERED, COVERS
+from covey.kernels import roots as kernels
+from covey.kernels.roots import Store
+from covey.kernels.value_sets import COVERED, COVERS
 from covey.relations.covering.variables import VariableIndex
+from covey.relations.growing_arrays import grown
 
 RELATED_SIGNATURES: Final = 1 << 22
 """Pairs of signatures, one a subset of the other, that are listed. Beyond, searches go through all signatures."""
@@ -30,25 +31,6 @@ _LEAST_WASTE: Final = 1 << 16
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-
-
-class Store(NamedTuple):
-    """The arrays of `root_kernels.py`."""
-
-    marks: Longs
-    parent: Ints
-    child: Ints
-    after: Ints
-    before: Ints
-    boolean: NDArray[np.uint8]
-    place_bucket: Ints
-    place_row: Ints
-    signatures: Ints
-    first_bucket: Ints
-    attributes: Ints
-    links: Ints
-    buckets: Ints
-    cells: Ints
 
 
 _OF_FORM: Final = ("parent", "child", "after", "before", "boolean")

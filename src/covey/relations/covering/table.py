@@ -12,11 +12,13 @@ the order of changes: no root covers another, every parent covers its children, 
 greatest subscriptions, each once.
 
 Equal subscriptions are one *form* with several ids; the oldest id speaks for it and the others are covered by that one.
-Conjunctions are exact and answered by kernels. Boolean filters are filed under a hull and an inner box (`bounds.py`);
-candidates that these leave open are decided by `covey.relations.exact`, `exact_decisions` of them for each insertion at
-most. What is beyond that limit, or what the decision itself leaves open, counts as not covering: the table may then
-have a root too many, and never one too few. Filters of which no inner box is known (patterns, array_contains) are
-compared with those whose hulls include each other.
+Conjunctions are exact and answered by kernels. Boolean filters are filed under a hull and an inner box (`bounds.py`),
+which tell a conjunction whether it has to do with any of them. Which Boolean filters those are, and which have to do
+with each other, is asked of witnesses (`witnesses.py`, `sieve.py`): whoever covers a filter matches all events that
+meet it. What witnesses and bounds leave open is decided by `covey.relations.exact`, `exact_decisions` of them for each
+insertion at most; an event by which a decision says no becomes a witness. What is beyond that limit, or what the
+decision itself leaves open, counts as not covering: the table may then have a root too many, and never one too few.
+Conjunctions get witnesses when a Boolean filter may cover them.
 """
 
 from __future__ import annotations
@@ -28,16 +30,20 @@ from typing import Final
 import numpy as np
 
 from covey.errors import DuplicateIdError, UnknownIdError
+from covey.events.meaning import Meaning
 from covey.events.schema import Schema
 from covey.filters.algebra import FALSE, Filter
-from covey.filters.semantics import Defaults, Semantics, check_semantics
+from covey.filters.semantics import Defaults, Semantics
+from covey.kernels.value_sets import COVERED, COVERS
 from covey.relations.conjunctions import UNSATISFIABLE, Conjunction, conjunction_of
 from covey.relations.covering.bounds import Bounds, bounds_of
 from covey.relations.covering.forms import Form, Key
 from covey.relations.covering.roots import BOTH, RELATED_SIGNATURES, Results, RootStore
-from covey.relations.covering.set_kernels import COVERED, COVERS
+from covey.relations.covering.sieve import Coded, WitnessSieve
 from covey.relations.covering.variables import RELATED_VARIABLES, RELATION_BYTES, VariableIndex
-from covey.relations.exact import DEFAULT_RELATION_LIMITS, RelationLimits, covers
+from covey.relations.covering.witnesses import witnesses_of
+from covey.relations.exact import DEFAULT_RELATION_LIMITS, Event, RelationLimits, decide_covers_or_show
+from covey.relations.steps import Budget, LaterError
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,9 @@ class CoveringLimits:
     decision: RelationLimits = DEFAULT_RELATION_LIMITS
     """What one of them may cost."""
 
+    counterexamples: int = 8
+    """Events by which decisions said no that are kept for each Boolean filter, besides its own witnesses."""
+
     related_variables: int = RELATED_VARIABLES
     """Value sets of one attribute whose relation is kept; beyond, they are compared each time."""
 
@@ -61,6 +70,15 @@ class CoveringLimits:
 
 
 DEFAULT_COVERING_LIMITS: Final = CoveringLimits()
+
+TOGETHER: Final = 64
+"""Conjunctions that are inserted in one pass: between two of them the budget is looked at."""
+CONJUNCTION_STEPS: Final = 20
+"""Steps that the insertion of a conjunction counts as, besides what it looks at."""
+BOOLEAN_STEPS: Final = 100
+"""The same of a Boolean filter, and of reading one."""
+ROOTS_PER_STEP: Final = 256
+"""Roots that kernels look at in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +96,8 @@ class Removal:
     recovered: tuple[Hashable, ...]
     covers: tuple[Hashable, ...] = ()
     """Former roots that a recovered one was found to cover: only where a limit had left that open before."""
+    left: tuple[Hashable, ...] = ()
+    """Subscriptions that are no longer in the table, since the budget ended before it was known where they belong."""
 
 
 _NOTHING_CHANGED: Final = Removal(())
@@ -94,11 +114,7 @@ class CoveringTable:
         schema: Schema | None = None,
         limits: CoveringLimits = DEFAULT_COVERING_LIMITS,
     ) -> None:
-        self._semantics = check_semantics(semantics)
-        if semantics == "default" and defaults is None and schema is not None:
-            defaults = schema.defaults
-        self._defaults = defaults
-        self._schema = schema
+        self._meaning = Meaning(semantics, defaults, schema)
         self._limits = limits
         self._filters: dict[Hashable, Filter | Conjunction] = {}
         self._forms: dict[Hashable, Form] = {}
@@ -108,7 +124,18 @@ class CoveringTable:
         self._age = 0
         self._variables = VariableIndex(limits.related_variables, limits.relation_bytes)
         self._store = RootStore(limits.related_signatures)
+        self._sieve = WitnessSieve()
+        self._unsieved: dict[int, None] = {}
+        """Conjunctions that may be roots and have no witnesses yet."""
+        self._boolean_roots = 0
+        self._wide_roots = 0
+        schema = self._meaning.schema
+        self._implied_tests = schema is not None and bool(schema.required_by)
+        """Whether types of events imply tests: conjunctions leave those out, so hulls rule out too much."""
         self._decisions = 0
+        self._budget: Budget | None = None
+        self._decided: dict[tuple[Filter, Filter], bool] = {}
+        """What was decided about a filter for which the budget wasn't enough."""
         self._never_is_root = False
 
     def __len__(self) -> int:
@@ -124,7 +151,7 @@ class CoveringTable:
     @property
     def semantics(self) -> Semantics:
         """The semantics of all filters in the table."""
-        return self._semantics
+        return self._meaning.semantics
 
     @property
     def variables(self) -> VariableIndex:
@@ -146,7 +173,7 @@ class CoveringTable:
         self._form(id)
         given = self._filters[id]
         if isinstance(given, Conjunction):
-            return given.to_filter(self._semantics, schema=self._schema)
+            return given.to_filter(self._meaning.semantics, schema=self._meaning.schema)
         return given
 
     def covered_by(self, id: Hashable) -> Hashable | None:
@@ -166,14 +193,35 @@ class CoveringTable:
         return (*(form.others or ()), *below)
 
     def insert(self, id: Hashable, filter: Filter | Conjunction) -> Insertion:
-        """Add a subscription. A `Conjunction` must have been made under the table's semantics, defaults and schema."""
+        """Add a subscription. A `Conjunction` must have been made under the table's `Meaning`."""
         return self.insert_many([(id, filter)])[0]
 
-    def insert_many(self, subscriptions: Iterable[tuple[Hashable, Filter | Conjunction]]) -> list[Insertion]:
-        """Add subscriptions in order, as if one by one; all of them, or none where one can't be added."""
+    def insert_many(
+        self, subscriptions: Iterable[tuple[Hashable, Filter | Conjunction]], budget: Budget | None = None
+    ) -> list[Insertion]:
+        """Add subscriptions in order, as if one by one; all of them, or none where one can't be added. With a budget,
+        as many of them from the first on as it allows; what was decided about the next one isn't decided again."""
         given = list(subscriptions)
         self._check_ids([id for id, _ in given])
-        read = [self._read(filter) for _, filter in given]
+        self._budget = budget
+        wanted = len(given)
+        insertions = self._insert_some(given)
+        if len(insertions) == wanted:
+            self._decided.clear()
+        self._store.tidy()
+        self._tidy_sieve()
+        return insertions
+
+    def _insert_some(self, given: list[tuple[Hashable, Filter | Conjunction]]) -> list[Insertion]:
+        read: list[tuple[Key, Bounds | None]] = []
+        try:
+            for _, filter in given:
+                if read and self._is_late():
+                    break
+                read.append(self._read(filter))
+        except LaterError:
+            pass
+        del given[len(read) :]
         self._store.make_room_for_forms(len(self._numbered) + len(given))
         insertions: list[Insertion | None] = [None] * len(given)
         places: list[int] = []
@@ -189,14 +237,30 @@ class CoveringTable:
                 form.join(id)
                 insertions[place] = Insertion(form.first, ())
             self._forms[id] = form
-        for place, outcome in zip(places, self._file(forms), strict=True):
+        outcomes = self._file(forms)
+        for place, outcome in zip(places, outcomes, strict=False):
             insertions[place] = outcome
-        self._store.tidy()
+        if len(outcomes) < len(forms):
+            first = places[len(outcomes)]
+            self._withdraw([id for id, _ in given[first:]])
+            del insertions[first:]
         return [insertion for insertion in insertions if insertion is not None]
 
-    def remove(self, id: Hashable) -> Removal:
-        """Take a subscription out."""
+    def _withdraw(self, ids: list[Hashable]) -> None:
+        """Take out subscriptions that entered last and whose forms aren't filed, or are those of others."""
+        for id in reversed(ids):
+            form = self._forms.pop(id)
+            del self._filters[id]
+            if form.others:
+                form.leave(id)
+            else:
+                self._give_back(form)
+
+    def remove(self, id: Hashable, budget: Budget | None = None) -> Removal:
+        """Take a subscription out. Where a budget isn't enough for all that it covered, the rest of that is taken out
+        too and told, to be inserted again."""
         form = self._form(id)
+        self._budget = budget
         del self._forms[id], self._filters[id]
         is_root = self._store.store.parent[form.number] < 0
         if form.others:
@@ -204,6 +268,7 @@ class CoveringTable:
         removal = self._remove_root(form) if is_root else self._remove_covered(form)
         self._give_back(form)
         self._store.tidy()
+        self._tidy_sieve()
         return removal
 
     def _form(self, id: Hashable) -> Form:
@@ -230,12 +295,14 @@ class CoveringTable:
         """A filter's key, and bounds for those that are no conjunctions."""
         if isinstance(given, Conjunction):
             return given, None
-        condition = given if self._schema is None else self._schema.check(given)
-        conjunction = conjunction_of(condition, self._semantics, self._defaults, self._schema)
+        schema = self._meaning.schema
+        condition = given if schema is None else schema.check(given)
+        conjunction = conjunction_of(condition, self._meaning)
         if conjunction is not None:
             return conjunction, None
-        bounds = bounds_of(condition, self._semantics, self._defaults, self._schema)
-        if not bounds.hull.satisfiable or (not bounds.inner and self._decide(FALSE, condition)):
+        self._spend(BOOLEAN_STEPS)
+        bounds = bounds_of(condition, self._meaning)
+        if not bounds.hull.satisfiable or (not bounds.inner and self._decide(FALSE, condition)[0]):
             return UNSATISFIABLE, None
         if bounds.complete and len(bounds.inner) == 1:
             return bounds.inner[0], None
@@ -257,7 +324,8 @@ class CoveringTable:
         else:
             self._store.store.boolean[form.number] = 1
             form.hull = self._store.box(self._variables.take_all(form.bounds.hull.sets))
-            form.inner = self._store.box(self._variables.take_all(_second_row(form).sets))
+            if not form.is_wide or not form.bounds.complete:
+                form.inner = self._store.box(self._variables.take_all(_second_row(form).sets))
         return form
 
     def _give_back(self, form: Form) -> None:
@@ -266,6 +334,8 @@ class CoveringTable:
                 self._variables.release(variable)
         if form.boolean:
             self._store.store.boolean[form.number] = 0
+        self._forget_witnesses(form)
+        self._unsieved.pop(form.number, None)
         del self._by_key[form.key]
         self._numbered[form.number] = None
         self._free.append(form.number)
@@ -281,18 +351,38 @@ class CoveringTable:
         self._drop_rows(form)
         self._store.count_root(-1)
         orphans = sorted((self._at(child) for child in self._store.orphan(form.number)), key=_age)
+        for orphan in orphans:
+            # Until they are filed they are no roots, and whoever is filed before them must not find them.
+            self._forget_witnesses(orphan)
+            self._unsieved.pop(orphan.number, None)
         outcomes = self._file(orphans)
+        filed, left = orphans[: len(outcomes)], orphans[len(outcomes) :]
         parent = self._store.store.parent
-        recovered = tuple(orphan.first for orphan in orphans if parent[orphan.number] < 0)
-        own = {orphan.first for orphan in orphans}
+        recovered = tuple(orphan.first for orphan in filed if parent[orphan.number] < 0)
+        own = {orphan.first for orphan in filed}
         hit = {id: None for outcome in outcomes for id in outcome.covers if id not in own}
-        return Removal(recovered, tuple(hit))
+        return Removal(recovered, tuple(hit), tuple(id for orphan in left for id in self._take_out_all(orphan)))
+
+    def _take_out_all(self, form: Form) -> list[Hashable]:
+        """Take out a form that is under nothing, with all that is under it; gives the ids."""
+        ids: list[Hashable] = []
+        stack = [form]
+        while stack:
+            form = stack.pop()
+            stack += map(self._at, self._store.orphan(form.number))
+            for id in (form.first, *(form.others or ())):
+                del self._forms[id], self._filters[id]
+                ids.append(id)
+            self._give_back(form)
+        return ids
 
     def _file(self, forms: list[Form]) -> list[Insertion]:
-        """Insert forms that are no roots and under nothing, in order."""
+        """Insert forms that are no roots and under nothing, in order; as many of them as the budget allows."""
         outcomes: list[Insertion] = []
         while len(outcomes) < len(forms):
-            rest = forms[len(outcomes) :]
+            if outcomes and self._is_late():
+                break
+            rest = forms[len(outcomes) :] if self._budget is None else forms[len(outcomes) :][:TOGETHER]
             never = self._lone_never()
             if never is not None:
                 # All that is satisfiable covers what nothing meets; the first to come takes it.
@@ -302,13 +392,24 @@ class CoveringTable:
                 (outcome,) = self._file(rest[:1])
                 outcomes.append(Insertion(outcome.covered_by, (*outcome.covers, never.first)))
             elif rest[0].boolean or rest[0].hull is None:
-                outcomes.append(self._file_one(rest[0]))
+                try:
+                    outcomes.append(self._file_one(rest[0]))
+                except LaterError:
+                    break
             else:
                 run = next((at for at, form in enumerate(rest) if form.boolean or form.hull is None), len(rest))
-                outcomes += self._file_conjunctions(rest[:run])
+                done = self._file_conjunctions(rest[:run])
+                outcomes += done
+                if len(done) < run:
+                    break
         return outcomes
 
     def _file_conjunctions(self, forms: list[Form]) -> list[Insertion]:
+        if self._wide_roots or (self._implied_tests and self._boolean_roots):
+            # No hull tells whether they have to do with a conjunction.
+            return self._file_one_by_one(forms)
+        self._spend(len(forms) * (CONJUNCTION_STEPS + self._store.roots // ROOTS_PER_STEP))
+        self._unsieved.update((form.number, None) for form in forms if form.slot < 0)
         numbers = np.fromiter((form.number for form in forms), np.int64, len(forms))
         boxes = [form.hull for form in forms if form.hull is not None]
         results = Results(len(forms), self._store.roots)
@@ -317,17 +418,30 @@ class CoveringTable:
         while begin < len(forms):
             begin, unsure = self._store.insert(begin, numbers, boxes, self._variables, results)
             if unsure:
-                decided[begin] = self._file_one(forms[begin])
+                try:
+                    decided[begin] = self._file_one(forms[begin])
+                except LaterError:
+                    break
                 results.hit_ends[begin] = results.hit_ends[begin - 1] if begin else 0
                 begin += 1
-        return self._told(results, decided)
+        return self._told(results, decided, begin)
 
-    def _told(self, results: Results, decided: dict[int, Insertion]) -> list[Insertion]:
+    def _file_one_by_one(self, forms: list[Form]) -> list[Insertion]:
+        outcomes: list[Insertion] = []
+        for form in forms:
+            if outcomes and self._is_late():
+                break
+            try:
+                outcomes.append(self._file_one(form))
+            except LaterError:
+                break
+        return outcomes
+
+    def _told(self, results: Results, decided: dict[int, Insertion], count: int) -> list[Insertion]:
         told: list[Insertion] = []
-        hits, start = results.hits[: results.hit_ends[-1]].tolist(), 0
-        for number, (witness, end) in enumerate(
-            zip(results.witnesses.tolist(), results.hit_ends.tolist(), strict=True)
-        ):
+        ends = results.hit_ends[:count].tolist()
+        hits, start = results.hits[: ends[-1] if ends else 0].tolist(), 0
+        for number, (witness, end) in enumerate(zip(results.witnesses[:count].tolist(), ends, strict=True)):
             if number in decided:
                 told.append(decided[number])
             elif witness >= 0:
@@ -338,80 +452,172 @@ class CoveringTable:
         return told
 
     def _file_one(self, form: Form) -> Insertion:
-        """Insert a form that has to do with Boolean ones, or that nothing meets."""
+        """Insert a form that has to do with Boolean ones, or that nothing meets. Nothing has changed where it raises
+        LaterError."""
+        self._spend(BOOLEAN_STEPS + self._store.roots // ROOTS_PER_STEP)
         self._decisions = self._limits.exact_decisions
-        witness = self._coverer(form)
+        if form.hull is None:
+            return self._file_never(form)
+        coded = self._coded(form)
+        witness = self._coverer(form, coded)
         if witness is not None:
             self._store.put_under(form.number, witness.number)
             return Insertion(witness.first, ())
-        covered = self._covered_roots(form)
+        covered = self._covered_roots(form, coded)
         for root in covered:
             self._drop_rows(root)
             self._store.put_under(root.number, form.number)
         self._store.count_root(1 - len(covered))
-        if form.hull is None:
-            self._never_is_root = True
-        else:
-            self._store.add_row(2 * form.number, form.hull, self._variables)
-        if form.inner is not None:
-            self._store.add_row(2 * form.number + 1, form.inner, self._variables)
+        self._add_rows(form, coded)
         return Insertion(None, tuple(root.first for root in covered))
 
-    def _coverer(self, form: Form) -> Form | None:
-        """A root that covers a form."""
-        if form.hull is None:
-            root = self._store.any_root()
-            return None if root is None else self._at(root)
-        found = self._store.search(form.hull, self._variables, COVERED if form.boolean else BOTH)
-        if found.witness >= 0:
-            return self._at(found.witness)
-        candidates = found.candidates
-        if form.inner is not None and form.bounds.inner:
+    def _file_never(self, form: Form) -> Insertion:
+        """Insert what nothing meets: any root covers it."""
+        root = self._store.any_root()
+        if root is None:
+            root = self._sieve.any_root()
+        if root is None:
+            self._store.count_root(1)
+            self._never_is_root = True
+            return Insertion(None, ())
+        self._store.put_under(form.number, root)
+        return Insertion(self._at(root).first, ())
+
+    def _coverer(self, form: Form, coded: Coded) -> Form | None:
+        """A root that covers a form: a conjunction that covers its hull, else one that its witnesses leave."""
+        assert form.hull is not None
+        if self._has_conjunctions:
+            found = self._store.search(form.hull, self._variables, COVERED if form.boolean else BOTH)
+            if found.witness >= 0:
+                return self._at(found.witness)
+        candidates = self._sieve.may_cover(coded)
+        if form.inner is not None and not form.bounds.complete and self._has_conjunctions:
+            # The hull isn't the least: a conjunction may cover the filter and not its hull.
             wider = self._store.search(form.inner, self._variables, COVERED, everything=True)
-            candidates = sorted({*candidates, *wider.candidates})
+            candidates += [root for root in wider.candidates if not self._at(root).boolean]
         return next((root for root in map(self._at, candidates) if self._covers(root, form)), None)
 
-    def _covered_roots(self, form: Form) -> list[Form]:
-        if form.hull is None:
-            return []
-        found = self._store.search(form.hull, self._variables, COVERS, everything=True)
-        return [root for root in map(self._at, found.hits) if self._covers(form, root)]
+    def _covered_roots(self, form: Form, coded: Coded) -> list[Form]:
+        """The roots that a form covers."""
+        assert form.hull is not None
+        candidates: set[int] = set()
+        if form.is_wide or (form.boolean and self._implied_tests):
+            self._sieve_conjunctions(self._unsieved)
+            self._unsieved.clear()
+        elif self._has_conjunctions:
+            found = self._store.search(form.hull, self._variables, COVERS, everything=True)
+            inside = [root for root in found.hits if not self._at(root).boolean]
+            if form.boolean:
+                self._sieve_conjunctions(inside)
+                inside = self._sieve.covered_among([self._at(root).slot for root in inside], coded)
+            candidates.update(inside)
+        candidates.update(self._sieve.may_be_covered(coded))
+        parent = self._store.store.parent
+        roots = [self._at(root) for root in sorted(candidates) if parent[root] < 0 and root != form.number]
+        return [root for root in roots if self._covers(form, root)]
+
+    @property
+    def _has_conjunctions(self) -> bool:
+        return self._store.roots > self._boolean_roots
+
+    def _coded(self, form: Form) -> Coded:
+        """A form's boxes and witnesses."""
+        found = witnesses_of(form.key, form.bounds.inner, self._meaning)
+        return self._sieve.coded(form.boxes, [*found, *form.counterexamples])
+
+    def _sieve_conjunctions(self, numbers: Iterable[int]) -> None:
+        """Give conjunctions that are roots witnesses."""
+        parent = self._store.store.parent
+        for number in numbers:
+            form = self._at(number)
+            if form.slot < 0 and parent[number] < 0:
+                form.slot = self._sieve.add(number, self._coded(form), outer=False)
+
+    def _forget_witnesses(self, form: Form) -> None:
+        if form.slot >= 0:
+            self._sieve.remove(form.slot)
+            form.slot = -1
+
+    def _tidy_sieve(self) -> None:
+        if self._sieve.is_untidy():
+            for number, slot in self._sieve.tidy():
+                self._at(number).slot = slot
 
     def _covers(self, outer: Form, inner: Form) -> bool:
         """Whether one form covers another: by their bounds, else by an exact decision."""
-        if any(box.covers(inner.bounds.hull) for box in outer.bounds.inner):
+        if outer.bounds.certainly_cover(inner.bounds):
             return True
         if not outer.boolean and inner.bounds.complete:
             return False
-        if not all(outer.bounds.hull.covers(box) for box in inner.bounds.inner):
+        if outer.bounds.certainly_miss(inner.bounds, self._meaning) or not self._decisions:
             return False
-        if not self._decisions:
+        condition = self._condition(outer)
+        if not all(self._meaning.matches(condition, event) for event in inner.counterexamples):
             return False
         self._decisions -= 1
-        return self._decide(self._condition(outer), self._condition(inner))
+        covers, shown = self._decide(condition, self._condition(inner))
+        if shown is not None:
+            self._keep_counterexample(inner, shown)
+        return covers
+
+    def _keep_counterexample(self, form: Form, event: Event) -> None:
+        """An event that showed that a form isn't covered is a witness of it."""
+        if len(form.counterexamples) < self._limits.counterexamples and self._meaning.matches(
+            self._condition(form), event
+        ):
+            form.counterexamples = (*form.counterexamples, event)
+            if form.slot >= 0:
+                self._sieve.add_witness(form.slot, event)
 
     def _condition(self, form: Form) -> Filter:
         if isinstance(form.key, Conjunction):
-            return form.key.to_filter(self._semantics, schema=self._schema)
+            return form.key.to_filter(self._meaning.semantics, schema=self._meaning.schema)
         return form.key
 
-    def _decide(self, outer: Filter, inner: Filter) -> bool:
-        return covers(
-            outer,
-            inner,
-            semantics=self._semantics,
-            defaults=self._defaults,
-            schema=self._schema,
-            limits=self._limits.decision,
-        )
+    def _decide(self, outer: Filter, inner: Filter) -> tuple[bool, Event | None]:
+        if self._budget is None:
+            covers, shown = decide_covers_or_show(outer, inner, self._meaning, self._limits.decision)
+            return covers is True, shown
+        known = self._decided.get((outer, inner))
+        if known is not None:
+            return known, None
+        covers, shown = decide_covers_or_show(outer, inner, self._meaning, self._limits.decision, self._budget)
+        self._decided[outer, inner] = covers is True
+        return covers is True, shown
+
+    def _is_late(self) -> bool:
+        return self._budget is not None and self._budget.left <= 0
+
+    def _spend(self, steps: int) -> None:
+        if self._budget is not None:
+            self._budget.spend(steps)
+
+    def _add_rows(self, form: Form, coded: Coded) -> None:
+        """File a root. One whose hull says nothing has no rows: they would be in every search."""
+        assert form.hull is not None
+        if form.is_wide:
+            self._wide_roots += 1
+        else:
+            self._store.add_row(2 * form.number, form.hull, self._variables)
+            if form.inner is not None:
+                self._store.add_row(2 * form.number + 1, form.inner, self._variables)
+        if form.boolean:
+            form.slot = self._sieve.add(form.number, coded, outer=True)
+            self._boolean_roots += 1
+        elif form.slot < 0:
+            self._unsieved[form.number] = None
 
     def _drop_rows(self, form: Form) -> None:
         if form.hull is None:
             self._never_is_root = False
+        elif form.is_wide:
+            self._wide_roots -= 1
         else:
             self._store.drop_row(2 * form.number)
-        if form.inner is not None:
-            self._store.drop_row(2 * form.number + 1)
+            if form.inner is not None:
+                self._store.drop_row(2 * form.number + 1)
+        self._boolean_roots -= form.boolean
+        self._forget_witnesses(form)
 
     def _lone_never(self) -> Form | None:
         """What nothing meets, where it is a root: then it is the only one."""

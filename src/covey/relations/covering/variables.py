@@ -22,14 +22,14 @@ each variable of the attribute.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.relations.covering.growth import grown
+from covey.kernels.value_sets import COVERED, Sets, direct_consequences, relate, relate_to_all
 from covey.relations.covering.lines import Line, places_of
-from covey.relations.covering.set_kernels import COVERED, direct_consequences, relate, relate_to_all
+from covey.relations.growing_arrays import grown
 from covey.relations.value_sets import ValueSet
 
 RELATED_VARIABLES: Final = 2_048
@@ -39,19 +39,6 @@ RELATION_BYTES: Final = 1 << 26
 """Bytes of all relations of a table together."""
 
 _LEAST_STRIDE = 16
-
-
-class Sets(NamedTuple):
-    """The arrays of `set_kernels.py`."""
-
-    local: NDArray[np.int32]
-    rows: NDArray[np.int64]
-    relation: NDArray[np.uint8]
-    start: NDArray[np.int64]
-    cuts: NDArray[np.int32]
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-    labels: NDArray[np.int64]
 
 
 class _Attribute:

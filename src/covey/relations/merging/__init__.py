@@ -4,13 +4,13 @@ Filters in, mergers out; pure. May import the relations' value sets and conjunct
 it; knows nothing of brokers or messages.
 """
 
+from covey.events.meaning import Meaning
 from covey.relations.merging.degrees import Degrees, imperfect_degree, imperfect_degrees
-from covey.relations.merging.meaning import Meaning
 from covey.relations.merging.merger_table import Change, MergerTable
 from covey.relations.merging.mergers import MergeError, Merger, merge
 from covey.relations.merging.policy import MergingPolicy
 from covey.relations.merging.rules import MAX_PIECES, RULES, Rule
-from covey.relations.merging.tables import merge_table
+from covey.relations.merging.table_merging import merge_table
 from covey.relations.merging.uniform import Uniform
 
 __all__ = [

@@ -18,12 +18,13 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.events.meaning import Meaning
 from covey.filters.algebra import Filter
 from covey.filters.values import Kind, Value, kind_of
-from covey.relations.conjunctions import domain_of
+from covey.relations.conjunctions import conjunction_from
 from covey.relations.cuts import FULL, Cut, Cuts, below
-from covey.relations.merging.meaning import Meaning
-from covey.relations.merging.shapes import Shape, conjunction_of_sets
+from covey.relations.domains import domain_of
+from covey.relations.merging.shapes import Shape
 from covey.relations.value_sets import IS_FALSE, IS_LIST, IS_MISSING, IS_TRUE, ValueSet
 
 Row: TypeAlias = tuple[int, ...]
@@ -68,7 +69,7 @@ class Constraints:
         name = self.attributes[attribute]
         if not isinstance(name, str):
             return values
-        sets = conjunction_of_sets([(name, values)], self.meaning).sets
+        sets = conjunction_from([(name, values)], self.meaning).sets
         return sets[0][1] if sets else None
 
     def shape(self, row: Row) -> Shape:
@@ -81,7 +82,7 @@ class Constraints:
                 sets.append((attribute, self.values[number]))
             else:
                 opaque.append(attribute)
-        return Shape(conjunction_of_sets(sets, self.meaning), frozenset(opaque))
+        return Shape(conjunction_from(sets, self.meaning), frozenset(opaque))
 
     def number(self, attribute: int, values: ValueSet) -> int:
         """The number of a constraint, new or known."""

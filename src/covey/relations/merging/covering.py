@@ -20,8 +20,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.kernels.merging import BLOCK, find_covering, tallest_of
 from covey.relations.merging.constraints import Constraints, Row
-from covey.relations.merging.kernels import BLOCK, find_covering, tallest_of
 
 Signature: TypeAlias = tuple[int, ...]
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from covey.events.meaning import Meaning
 from covey.filters.algebra import Filter, any_of
 from covey.history.chances import Chances
-from covey.relations.merging.meaning import Meaning
+from covey.relations.merging.plain import plain, plain_semantics
 from covey.relations.merging.uniform import Uniform
 
 
@@ -53,15 +54,15 @@ def imperfect_degrees(
 ) -> Degrees:
     """The degrees of many mergers, each with its parts, in one question to `chances`."""
     meaning = meaning or Meaning()
-    allowed = tuple(meaning.plain(one) for one in advertisements)
+    allowed = tuple(plain(advertisement, meaning) for advertisement in advertisements)
     asked: list[Filter] = []
     for merger, parts in mergers:
-        asked.append(meaning.plain(merger))
-        asked.append(any_of(meaning.plain(part) for part in parts))
+        asked.append(plain(merger, meaning))
+        asked.append(any_of(plain(part, meaning) for part in parts))
     source = Uniform.around([*asked, *allowed]) if chances is None else chances
     if allowed:
         asked = [one & any_of(allowed) for one in asked]
-    found = source.chances(asked, meaning.plain_semantics)
+    found = source.chances(asked, plain_semantics(meaning))
     return degrees_of(found[::2], found[1::2])
 
 

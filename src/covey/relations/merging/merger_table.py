@@ -18,14 +18,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from covey.errors import CoveyError, DuplicateIdError, UnknownIdError
+from covey.events.meaning import Meaning
 from covey.filters.algebra import Filter
 from covey.filters.semantics import Defaults, Semantics
-from covey.relations.merging.meaning import Meaning
 from covey.relations.merging.mergers import Merger
 from covey.relations.merging.policy import MergingPolicy
 from covey.relations.merging.rules import MAX_PIECES, Rule
 from covey.relations.merging.shapes import Shape, shape_of
-from covey.relations.merging.tables import Measure, Progress, merge_table
+from covey.relations.merging.table_merging import Measure, merge_table
+from covey.relations.progress import Progress
 
 if TYPE_CHECKING:
     from covey.events.schema import Schema
@@ -70,7 +71,7 @@ class MergerTable(Generic[Id]):
         self.chances = chances
         self.advertisements = tuple(advertisements)
         self.policy = policy or MergingPolicy()
-        self._meaning = Meaning.of(semantics, defaults, schema)
+        self._meaning = Meaning(semantics, defaults, schema)
         self._measure = measure
         self._rules = tuple(rules)
         self._max_pieces = max_pieces

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from covey.errors import CoveyError
+from covey.events.meaning import Meaning
 from covey.filters.algebra import Filter, any_of
 from covey.filters.semantics import Defaults, Semantics
+from covey.relations.conjunctions import conjunction_from
 from covey.relations.merging.degrees import imperfect_degree
-from covey.relations.merging.meaning import Meaning
 from covey.relations.merging.pruned import pruned_disjunction
 from covey.relations.merging.rules import (
     MAX_PIECES,
@@ -31,7 +32,7 @@ from covey.relations.merging.rules import (
     united,
     with_gaps_closed,
 )
-from covey.relations.merging.shapes import Shape, conjunction_of_sets, shape_of
+from covey.relations.merging.shapes import Shape, shape_of
 from covey.relations.value_sets import NOTHING, ValueSet
 
 if TYPE_CHECKING:
@@ -78,14 +79,14 @@ def merge(
     disjunction, pruned as far as the threshold allows; or else the perfect merger. Without `chances`, events are taken
     as uniform around the constants (`Uniform.around`).
     """
-    meaning = Meaning.of(semantics, defaults, schema)
+    meaning = Meaning(semantics, defaults, schema)
     parts = tuple(filters)
     if not parts:
         raise MergeError("there is nothing to merge; give at least one filter")
     shapes = [shape_of(part, meaning) for part in parts]
     left = simplified(shapes, meaning)
     if imperfect:
-        free = never_advertised(shape_of(one, meaning) for one in advertisements)
+        free = never_advertised(shape_of(advertisement, meaning) for advertisement in advertisements)
         shape = _single(shapes, left, free, meaning, rules, max_pieces)
         if left != [shape]:
             merger = shape.to_filter(meaning)
@@ -140,7 +141,7 @@ def simplified(shapes: Iterable[Shape], meaning: Meaning) -> list[Shape]:
 def with_free_gaps_closed(shape: Shape, free: Mapping[str, ValueSet], meaning: Meaning) -> Shape:
     """The shape with those gaps of its sets closed that no advertised event falls into."""
     closed = [(name, with_gaps_closed(values, free.get(name, NOTHING))) for name, values in shape.conjunction.sets]
-    return Shape(conjunction_of_sets(closed, meaning), shape.opaque)
+    return Shape(conjunction_from(closed, meaning), shape.opaque)
 
 
 def _is_long(shape: Shape, parts: Sequence[Shape], max_pieces: int) -> bool:
@@ -152,9 +153,10 @@ def _is_long(shape: Shape, parts: Sequence[Shape], max_pieces: int) -> bool:
 
 
 def _printed(shape: Shape, parts: Sequence[Filter], shapes: Sequence[Shape], meaning: Meaning) -> Filter:
-    """A part as it was written where it is the shape, and the shape's own filter otherwise."""
+    """A part as it was written where it is the shape, and the shape's own filter otherwise. Under `strict` a part that
+    names more than its shape would ask for more in a disjunction."""
     for part, own in zip(parts, shapes, strict=True):
-        if own == shape:
+        if own == shape and (meaning.semantics != "strict" or part.attributes() == shape.names()):
             return part
     return shape.to_filter(meaning)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from covey.events.meaning import Meaning
 from covey.filters.algebra import Filter, any_of
 from covey.relations.merging.degrees import imperfect_degree
-from covey.relations.merging.meaning import Meaning
 from covey.relations.merging.uniform import Uniform
 from covey.relations.pruning import Pruner
 

@@ -20,11 +20,11 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Final, Literal, TypeAlias
 
+from covey.events.meaning import Meaning
 from covey.filters.values import Kind
-from covey.relations.conjunctions import UNSATISFIABLE
+from covey.relations.conjunctions import UNSATISFIABLE, conjunction_from
 from covey.relations.cuts import BOTTOM, FULL, TOP, Cuts
-from covey.relations.merging.meaning import Meaning
-from covey.relations.merging.shapes import Shape, conjunction_of_sets
+from covey.relations.merging.shapes import Shape
 from covey.relations.value_sets import DEFINED, EVERYTHING, NOTHING, ValueSet
 
 Rule: TypeAlias = Literal["union", "hull", "prefix", "exists", "drop"]
@@ -97,7 +97,7 @@ def _with_common_prefix(hull: ValueSet) -> ValueSet:
         return hull
     low = str(next(strings.intervals()).low or "")
     prefixes = (ValueSet.with_prefix(low[:length]) for length in range(len(low), -1, -1))
-    return hull | next(one for one in prefixes if one.issuperset(strings))
+    return hull | next(prefix for prefix in prefixes if prefix.issuperset(strings))
 
 
 def with_gaps_closed(values: ValueSet, free: ValueSet) -> ValueSet:
@@ -126,10 +126,10 @@ def never_advertised(advertisements: Iterable[Shape]) -> dict[str, ValueSet]:
     """For each attribute the values that no advertised event has; attributes that some advertisement leaves open aren't
     there."""
     advertised: dict[str, ValueSet] | None = None
-    for one in advertisements:
-        if not one.satisfiable:
+    for advertisement in advertisements:
+        if not advertisement.satisfiable:
             continue
-        sets = dict(one.conjunction.sets)
+        sets = dict(advertisement.conjunction.sets)
         if advertised is None:
             advertised = sets
         else:
@@ -163,15 +163,15 @@ def joined(shapes: Sequence[Shape], meaning: Meaning, rules: Sequence[Rule] = ("
     The last rule is taken where none is. It covers all shapes. Perfect where they differ in one attribute and the rule
     is the union.
     """
-    living = [one for one in shapes if one.satisfiable]
+    living = [shape for shape in shapes if shape.satisfiable]
     if not living:
         return Shape(UNSATISFIABLE)
-    sets = [dict(one.conjunction.sets) for one in living]
+    sets = [dict(shape.conjunction.sets) for shape in living]
     merged = {}
     for name in set(sets[0]).intersection(*sets[1:]):
-        merged[name] = _by_rules([one[name] for one in sets], rules, max_pieces)
-    opaque = living[0].opaque.intersection(*(one.opaque for one in living[1:]))
-    return Shape(conjunction_of_sets(merged.items(), meaning), opaque)
+        merged[name] = _by_rules([own[name] for own in sets], rules, max_pieces)
+    opaque = living[0].opaque.intersection(*(shape.opaque for shape in living[1:]))
+    return Shape(conjunction_from(merged.items(), meaning), opaque)
 
 
 def _by_rules(parts: Sequence[ValueSet], rules: Sequence[Rule], max_pieces: int) -> ValueSet:

@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from covey.filters.algebra import Filter, any_of
 from covey.filters.semantics import attribute_value, matches
 from covey.history.chances import Chances, EventSample
+from covey.kernels.merging import count_candidates, events_in_sets
 from covey.matching import Index
 from covey.relations.merging.constraints import Constraints, Row
 from covey.relations.merging.covering import rows_as_arrays
 from covey.relations.merging.degrees import Degrees, imperfect_degrees
-from covey.relations.merging.kernels import count_candidates, events_in_sets
+from covey.relations.merging.plain import plain, plain_semantics
 from covey.relations.merging.uniform import SAMPLE_EVENTS, Uniform
 
 ENOUGH: Final = 32
@@ -122,10 +123,10 @@ def _sample(
     chances: EventSample | Uniform, advertisements: Sequence[Filter], constraints: Constraints
 ) -> list[dict[str, Any]]:
     meaning = constraints.meaning
-    allowed = any_of(meaning.plain(one) for one in advertisements)
+    allowed = any_of(plain(advertisement, meaning) for advertisement in advertisements)
 
     def is_allowed(event: dict[str, Any]) -> bool:
-        return not advertisements or matches(allowed, event, semantics=meaning.plain_semantics)
+        return not advertisements or matches(allowed, event, semantics=plain_semantics(meaning))
 
     if isinstance(chances, EventSample):
         found = [event for event in _events(chances) if is_allowed(event)]
@@ -167,7 +168,7 @@ def _coded(events: Sequence[dict[str, Any]], constraints: Constraints) -> NDArra
 def _holding(events: Sequence[dict[str, Any]], opaque: Sequence[int], constraints: Constraints) -> list[list[int]]:
     """For each event the opaque tests that hold."""
     meaning = constraints.meaning
-    index = Index(semantics=meaning.plain_semantics)
+    index = Index(semantics=plain_semantics(meaning))
     tests = ((at, constraints.attributes[at]) for at in opaque)
-    index.add_many((str(at), meaning.plain(test)) for at, test in tests if isinstance(test, Filter))
+    index.add_many((str(at), plain(test, meaning)) for at, test in tests if isinstance(test, Filter))
     return [[int(id) for id in ids] for ids in index.match_batch(events).to_pylist()]

@@ -9,13 +9,12 @@ but for one attribute unite perfectly on it, as F1 = P and A, F2 = P and B gives
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
+from covey.events.meaning import Meaning
 from covey.filters.algebra import FALSE, And, Filter, all_of
 from covey.relations.conjunctions import Conjunction, conjunction_from, conjunction_of
-from covey.relations.merging.meaning import Meaning
-from covey.relations.value_sets import DEFINED, EVERYTHING, ValueSet
+from covey.relations.value_sets import DEFINED, EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +53,19 @@ class Shape:
 
 def shape_of(condition: Filter, meaning: Meaning) -> Shape:
     """The shape of any filter."""
-    semantics, defaults, schema = meaning.semantics, meaning.defaults, meaning.schema
-    whole = conjunction_of(condition, semantics, defaults, schema)
+    condition = meaning.read(condition)
+    whole = conjunction_of(condition, meaning)
     if whole is not None:
         return Shape(whole)
     parts = condition.parts if isinstance(condition, And) else (condition,)
-    opaque = frozenset(part for part in parts if conjunction_of(part, semantics, defaults, schema) is None)
-    rest = conjunction_of(all_of(part for part in parts if part not in opaque), semantics, defaults, schema)
+    opaque = frozenset(part for part in parts if conjunction_of(part, meaning) is None)
+    rest = conjunction_of(all_of(part for part in parts if part not in opaque), meaning)
     assert rest is not None, "conjunctions of conjunctions are one"
     if not rest.satisfiable:
         return Shape(rest)
-    if semantics == "strict":
+    if meaning.semantics == "strict":
         sets = dict(rest.sets)
         for name in frozenset[str]().union(*(part.attributes() for part in opaque)):
             sets[name] = sets.get(name, EVERYTHING) & DEFINED
-        rest = conjunction_of_sets(sets.items(), meaning)
+        rest = conjunction_from(sets.items(), meaning)
     return Shape(rest, opaque)
-
-
-def conjunction_of_sets(sets: Iterable[tuple[str, ValueSet]], meaning: Meaning) -> Conjunction:
-    """Value sets by attribute in normal form under a meaning."""
-    return conjunction_from(sets, meaning.semantics, meaning.defaults, meaning.schema)

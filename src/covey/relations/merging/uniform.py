@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.errors import CoveyError
+from covey.events.meaning import Meaning
 from covey.filters.algebra import Filter, Or, leaves
 from covey.filters.predicates import Between, Compare, In, Predicate
 from covey.filters.semantics import Semantics
@@ -62,7 +63,9 @@ class _Span:
         step = 0
         if self.integer:
             inside, step = inside.integers(), 1
-        widths = (_number(one.high) - _number(one.low) + step for one in inside.intervals(integer=self.integer))
+        widths = (
+            _number(interval.high) - _number(interval.low) + step for interval in inside.intervals(integer=self.integer)
+        )
         return sum(widths) / (_number(self.high) - _number(self.low) + step)
 
 
@@ -92,8 +95,8 @@ class Uniform:
     def around(filters: Iterable[Filter], *, sample_events: int = SAMPLE_EVENTS, seed: int = 0) -> Uniform:
         """Ranges around the constants that filters compare with."""
         constants: dict[str, list[Scalar]] = {}
-        for one in filters:
-            for leaf in leaves(one):
+        for condition in filters:
+            for leaf in leaves(condition):
                 if isinstance(leaf, Predicate):
                     known = constants.setdefault(leaf.attribute, [])
                     known.extend(value for value in _constants(leaf) if value is not None)
@@ -107,7 +110,8 @@ class Uniform:
 
     def chances(self, filters: Sequence[Filter], semantics: Semantics = "sql") -> NDArray[np.float64]:
         """For each filter the fraction of events that match it."""
-        found = [self._exact(one, semantics) for one in filters]
+        meaning = Meaning(semantics)
+        found = [self._exact(condition, meaning) for condition in filters]
         counted = [at for at, chance in enumerate(found) if chance is None]
         if counted:
             if self._sample is None:
@@ -117,13 +121,13 @@ class Uniform:
                 found[at] = float(chance)
         return np.array(found, dtype=np.float64)
 
-    def _exact(self, condition: Filter, semantics: Semantics) -> float | None:
-        whole = conjunction_of(condition, semantics)
+    def _exact(self, condition: Filter, meaning: Meaning) -> float | None:
+        whole = conjunction_of(condition, meaning)
         if whole is not None:
             return self._product(whole)
-        if not isinstance(condition, Or) or len(condition.parts) > EXACT_PARTS or semantics == "strict":
+        if not isinstance(condition, Or) or len(condition.parts) > EXACT_PARTS or meaning.semantics == "strict":
             return None
-        parts = [conjunction_of(part, semantics) for part in condition.parts]
+        parts = [conjunction_of(part, meaning) for part in condition.parts]
         known = [part for part in parts if part is not None]
         return self._of_union(known) if len(known) == len(parts) else None
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from covey.errors import CoveyError
-from covey.relations.pruning.kernels import MEMORY, NETWORK, THROUGHPUT
+from covey.kernels.pruning import MEMORY, NETWORK, THROUGHPUT
 
 Dimension: TypeAlias = Literal["network", "memory", "throughput"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)

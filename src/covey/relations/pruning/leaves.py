@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from covey.filters import Filter, In, Not, Predicate, Semantics, matches
 from covey.filters.algebra import leaves as leaves_of
 from covey.history import Chances
-from covey.relations.pruning.arrays import fitted
-from covey.relations.pruning.kernels import NEVER, Leaves
+from covey.kernels.pruning import NEVER, Leaves
+from covey.relations.growing_arrays import grown
 
 NODE_BYTES = 16
 """What one atom takes in covey's decision diagrams."""
@@ -54,7 +54,7 @@ class LeafTable:
         first, count = self._known, len(self.filters)
         if count == first:
             return self._columns
-        columns = Leaves(*(fitted(column, count) for column in self._columns))
+        columns = Leaves(*(grown(column, count) for column in self._columns))
         fresh = self.filters[first:]
         columns.chance[first:count] = _checked(self._chances.chances(fresh, self._semantics), len(fresh))
         for at, leaf in enumerate(fresh, first):

@@ -18,10 +18,10 @@ from covey.errors import CoveyError, DuplicateIdError, UnknownIdError
 from covey.filters import Filter, Semantics
 from covey.filters.semantics import check_semantics
 from covey.history import Chances
-from covey.relations.pruning import kernels
-from covey.relations.pruning.arrays import fitted
+from covey.kernels import pruning as kernels
+from covey.kernels.pruning import GRID, Leaves, Log, Queue, Scratch, States, Trees
+from covey.relations.growing_arrays import grown
 from covey.relations.pruning.dimensions import ORDERS, Dimension, Selectivity, check_dimension
-from covey.relations.pruning.kernels import GRID, Leaves, Log, Queue, Scratch, States, Trees
 from covey.relations.pruning.leaves import ENTRY_BYTES, LeafTable
 from covey.relations.pruning.prunings import Prunings, Target
 from covey.relations.pruning.trees import Flattening, rebuilt
@@ -261,19 +261,19 @@ class Pruner:
         starts = self._nodes + np.cumsum(lengths) - lengths
         stored = []
         for trees in (self._kept, self._trees):
-            grown = Trees(
-                *(fitted(getattr(trees, name), nodes if name in _PER_NODE else count) for name in Trees._fields)
+            larger = Trees(
+                *(grown(getattr(trees, name), nodes if name in _PER_NODE else count) for name in Trees._fields)
             )
             for name in _PER_NODE:
-                getattr(grown, name)[self._nodes : nodes] = getattr(flat, name)
-            grown.start[first:count] = starts
-            grown.length[first:count] = lengths
-            stored.append(grown)
+                getattr(larger, name)[self._nodes : nodes] = getattr(flat, name)
+            larger.start[first:count] = starts
+            larger.length[first:count] = lengths
+            stored.append(larger)
         self._kept, self._trees = stored
         self._nodes = nodes
-        self._states = States(*(fitted(column, count) for column in self._states))
-        self._possible = fitted(self._possible, count)
-        self._queue = Queue(fitted(self._queue.heap, count), fitted(self._queue.place, count), self._queue.size)
+        self._states = States(*(grown(column, count) for column in self._states))
+        self._possible = grown(self._possible, count)
+        self._queue = Queue(grown(self._queue.heap, count), grown(self._queue.place, count), self._queue.size)
         if len(self._scratch.list) < lengths.max():
             self._scratch = _scratch(int(lengths.max()))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from covey.errors import CoveyError
 from covey.filters import Filter
-from covey.relations.pruning.kernels import GRID, Log
+from covey.kernels.pruning import GRID, Log
 from covey.relations.pruning.trees import rebuilt
 
 UNBOUNDED = np.iinfo(np.int64).max

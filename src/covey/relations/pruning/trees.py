@@ -26,7 +26,7 @@ from collections.abc import Sequence
 
 from covey.filters import And, Filter, Is, Not, Or
 from covey.filters.algebra import all_of, any_of
-from covey.relations.pruning.kernels import ALL, ANY, LEAF
+from covey.kernels.pruning import ALL, ANY, LEAF
 from covey.relations.pruning.leaves import LeafTable
 
 

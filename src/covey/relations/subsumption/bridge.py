@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from itertools import product
 
+from covey.events.meaning import Meaning
 from covey.filters.algebra import Filter
 from covey.filters.semantics import Defaults, Semantics
 from covey.filters.values import Kind
@@ -52,7 +53,7 @@ def rectangles_of(
     """The disjoint rectangles that a filter is, of which () is the filter that nothing meets; None where it is no such
     thing, or more than `limit` of them.
     """
-    conjunction = conjunction_of(condition, semantics, defaults)
+    conjunction = conjunction_of(condition, Meaning(semantics, defaults))
     return None if conjunction is None else rectangles_of_conjunction(conjunction, space, limit=limit)
 
 

@@ -41,7 +41,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from covey.errors import CoveyError, DuplicateIdError, UnknownIdError
-from covey.relations.subsumption import split_kernels
+from covey.kernels import splitting as split_kernels
 from covey.relations.subsumption.rectangles import Rectangle, Region, Rows, Space, rectangles_of_rows
 from covey.relations.subsumption.registry import Registry
 from covey.relations.subsumption.store import RectangleStore

@@ -6,10 +6,10 @@ from collections.abc import Hashable, Iterator
 
 import numpy as np
 
-from covey.relations.subsumption import store_kernels
+from covey.kernels import rectangles as store_kernels
+from covey.kernels.rectangles import NOTHING_HIGH, NOTHING_LOW
 from covey.relations.subsumption.rectangles import Rows
 from covey.relations.subsumption.store import RectangleStore
-from covey.relations.subsumption.store_kernels import NOTHING_HIGH, NOTHING_LOW
 
 
 class Registry:

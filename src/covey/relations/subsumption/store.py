@@ -12,7 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.relations.subsumption import split_kernels, store_kernels
+from covey.kernels import rectangles as store_kernels
+from covey.kernels import splitting as split_kernels
+from covey.relations.growing_arrays import grown
 from covey.relations.subsumption.rectangles import Rows
 
 GROWTH = 1.3
@@ -128,13 +130,7 @@ class RectangleStore:
     def _reserve(self, more: int) -> None:
         needed = self._size + more
         if needed > len(self._hits):
-            capacity = max(needed, len(self._hits) * 3 // 2, store_kernels.BLOCK)
-            self._bounds = _grown(self._bounds, capacity)
-            self._boxes = _grown(self._boxes, capacity // store_kernels.BLOCK + 1)
+            self._bounds = grown(self._bounds, max(needed, store_kernels.BLOCK))
+            capacity = len(self._bounds)
+            self._boxes = grown(self._boxes, capacity // store_kernels.BLOCK + 1)
             self._hits = np.empty(capacity, np.int64)
-
-
-def _grown(rows: Rows, capacity: int) -> Rows:
-    larger = np.empty((capacity, rows.shape[1]), np.int64)
-    larger[: len(rows)] = rows
-    return larger

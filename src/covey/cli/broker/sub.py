@@ -1,0 +1,63 @@
+"""`covey sub`: print events that match, as they come."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from covey.cli.arguments import UsageError
+from covey.cli.broker.arguments import SubOptions
+from covey.cli.broker.connection import client
+from covey.cli.terminal import complain
+
+if TYPE_CHECKING:
+    from covey.network.sync import Delivery
+
+
+def run(options: SubOptions) -> int:
+    """Print events."""
+    import msgspec
+
+    if options.remove:
+        if options.id is None or options.name is None:
+            raise UsageError("--remove needs --name and --id, of the subscription to end")
+        with client(options) as subscriber:
+            subscriber.unsubscribe(options.id)
+        return 0
+    if options.filter is None:
+        raise UsageError("covey sub needs a filter; see covey sub --help")
+    with client(options) as subscriber:
+        subscription = subscriber.subscribe(
+            options.filter, id=options.id, durable=options.durable, lease=options.lease, manual_ack=True,
+            dialect=options.dialect,
+        )  # fmt: skip
+        # Whoever publishes from now on is heard: people see it, and scripts can wait for it.
+        complain("subscribed")
+        left = options.most
+        missed = 0
+        while left is None or left > 0:
+            try:
+                delivery = subscription.get(options.timeout)
+            except TimeoutError:
+                return 0
+            print(msgspec.json.encode(_shown(delivery, options.verbose)).decode(), flush=True)
+            # Printed is done: whoever reads the pipe has it.
+            delivery.ack()
+            if subscriber.missed > missed:
+                complain(f"{subscriber.missed - missed:,} events were dropped, as this came too slowly")
+                missed = subscriber.missed
+            left = None if left is None else left - 1
+    sys.stdout.flush()
+    return 0
+
+
+def _shown(delivery: Delivery, verbose: bool) -> dict[str, object]:
+    if not verbose:
+        return delivery.attributes
+    return {
+        "event": delivery.event,
+        "publisher": delivery.publisher,
+        "subscriptions": delivery.subscriptions,
+        "durable": delivery.durable,
+        "attributes": delivery.attributes,
+    }

@@ -1,0 +1,231 @@
+"""`covey check`: which rules of a file load, which don't and why, and which are odd.
+
+A file has rows with an id and a filter, as everywhere. A directory, and a file of YAML, has one rule a file, as Sigma's
+and EventBridge's rules are kept; its id is the file's path.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from covey.cli.arguments import CheckOptions
+from covey.cli.rule_files import are_files, rule_texts
+from covey.cli.sources import source
+from covey.cli.subscriptions import SubscriptionFile, schema_of
+from covey.cli.terminal import complain, one_line
+from covey.errors import CoveyError, FilterSyntaxError
+from covey.events import Schema
+from covey.events.meaning import Meaning
+from covey.filters import Filter
+from covey.filters.fitting import UNTYPED
+from covey.language import from_json, parse
+from covey.matching import Index
+
+_REPAIRS: Final = 16
+"""Mistakes that are mended in one rule."""
+_WORDS: Final = {"=>": ">=", "=<": "<=", "===": "=", "!==": "!=", "&&": "AND"}
+_QUOTES: Final = str.maketrans({"‘": "'", "’": "'", "“": "'", "”": "'"})
+
+
+@dataclass(slots=True)
+class Rule:
+    """A rule as it was found, and what came of it."""
+
+    id: str
+    place: str
+    given: Any
+    condition: Filter | None = None
+    error: str | None = None
+    mended: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        sql = None if self.condition is None else str(self.condition)
+        shown = {"id": self.id, "place": self.place, "loads": self.condition is not None, "sql": sql}
+        more = {"error": self.error, "mended": self.mended, "notes": self.notes or None}
+        return shown | {name: value for name, value in more.items() if value is not None}
+
+
+def run(options: CheckOptions) -> int:
+    """Check rules; 1 if some don't load."""
+    schema = _table(options.table) if options.table is not None else schema_of(options)
+    checker = Index(semantics=options.semantics or "sql", schema=schema)
+    rules = list(_rules(options))
+    for rule in rules:
+        _load(rule, options, checker, schema)
+    _mark_twice(rules)
+    undecided = _examine(rules, Meaning(options.semantics or "sql", None, schema))
+    for rule in rules:
+        if options.json:
+            print(json.dumps(rule.to_dict(), ensure_ascii=False))
+        else:
+            for line in _lines(rule):
+                print(line)
+    if options.fix is not None:
+        _write(rules, options.fix)
+    bad = sum(rule.condition is None for rule in rules)
+    if not options.json:
+        print(_summary(rules, bad, undecided))
+    return 1 if bad else 0
+
+
+def _rules(options: CheckOptions) -> Iterator[Rule]:
+    if are_files(options.rules) and options.format is None:
+        for name, file, text in rule_texts(options.rules):
+            wrong = str(text) if isinstance(text, CoveyError) else None
+            yield Rule(name, str(file), "" if wrong else text, error=wrong)
+        return
+    given = source(options.rules, options.format, "--format")
+    rows = SubscriptionFile(given, options)
+    for place, id, condition in rows.rows():
+        yield Rule(str(id) if isinstance(id, (str, int)) and id != "" else "", f"{given.name} {place}", condition)
+
+
+def _load(rule: Rule, options: CheckOptions, checker: Index, schema: Schema | None) -> None:
+    if rule.error is not None:
+        return
+    try:
+        if not rule.id:
+            raise CoveyError("no id")
+        read = _read(rule, options)
+        rule.condition = checker.check(read if schema is None or options.dialect not in UNTYPED else schema.fit(read))
+    except CoveyError as error:
+        rule.condition, rule.error = None, one_line(error)
+        return
+    if options.table is not None and schema is not None:
+        lacking = sorted(rule.condition.attributes() - set(schema.attributes))
+        if lacking:
+            rule.condition, rule.error = None, f"the table has no column {', '.join(lacking)}"
+
+
+def _read(rule: Rule, options: CheckOptions) -> Filter:
+    if rule.given is None:
+        raise CoveyError(f"no {options.filter_column!r}")
+    if not isinstance(rule.given, str):
+        return (
+            from_json(rule.given) if options.dialect != "eventbridge" else parse(json.dumps(rule.given), "eventbridge")
+        )
+    try:
+        return parse(rule.given, options.dialect)
+    except FilterSyntaxError as error:
+        mended = _mended(rule.given, options.dialect, error) if options.dialect == "sql" else None
+        if mended is None:
+            raise
+        condition = parse(mended, options.dialect)
+        if options.fix is None:
+            raise CoveyError(f"{one_line(error)}; --fix would write {mended}") from None
+        rule.mended = mended
+        return condition
+
+
+def _mended(text: str, dialect: str, error: FilterSyntaxError) -> str | None:
+    """The text with mistakes mended whose remedy is plain; None where there are others."""
+    for _ in range(_REPAIRS):
+        repaired = _repaired(text, error.position)
+        if repaired is None:
+            return None
+        try:
+            parse(repaired, dialect)
+        except FilterSyntaxError as another:
+            if repaired == text:
+                return None
+            text, error = repaired, another
+        except CoveyError:
+            return None
+        else:
+            return repaired
+    return None
+
+
+def _repaired(text: str, position: int) -> str | None:
+    """One mistake mended: the operator of another language, quotes that a word processor made, the rest of a query."""
+    for wrong, right in _WORDS.items():
+        if text.startswith(wrong, position):
+            end = position + len(wrong)
+            return f"{text[:position].rstrip()} {right} {text[end:].lstrip()}"
+    if text.translate(_QUOTES) != text:
+        return text.translate(_QUOTES)
+    where = re.match(r"\s*where\b\s*", text, re.IGNORECASE)
+    if where is not None:
+        return text[where.end() :]
+    if text.rstrip().endswith(";"):
+        return text.rstrip().rstrip(";").rstrip()
+    return None
+
+
+def _mark_twice(rules: list[Rule]) -> None:
+    seen: dict[str, Rule] = {}
+    for rule in rules:
+        first = seen.setdefault(rule.id, rule)
+        if first is not rule and rule.error is None:
+            rule.condition, rule.error = None, f"the id stands twice; {first.place} has it too"
+
+
+def _examine(rules: list[Rule], meaning: Meaning) -> int:
+    from covey.relations.examining import examine
+
+    loaded: dict[Hashable, Filter] = {rule.id: rule.condition for rule in rules if rule.condition is not None}
+    found = examine(loaded, meaning)
+    by_id = {rule.id: rule for rule in rules if rule.condition is not None}
+    for id in found.never:
+        by_id[str(id)].notes.append("can never match")
+    for id in found.always:
+        by_id[str(id)].notes.append("always matches")
+    for first, *others in found.equal:
+        for id in others:
+            by_id[str(id)].notes.append(f"is equal to {first!r}")
+    return found.undecided
+
+
+def _lines(rule: Rule) -> Iterator[str]:
+    name = f"{rule.place}: rule {rule.id!r}"
+    if rule.error is not None:
+        yield f"{name} doesn't load: {rule.error}"
+    if rule.mended is not None:
+        yield f"{name} was mended: {rule.mended}"
+    for note in rule.notes:
+        yield f"{name} {note}"
+
+
+def _summary(rules: list[Rule], bad: int, undecided: int) -> str:
+    notes = [note for rule in rules for note in rule.notes]
+    counts = {
+        "can never match": notes.count("can never match"),
+        "always match": notes.count("always matches"),
+        "are equal to another": sum(note.startswith("is equal") for note in notes),
+        "were mended": sum(rule.mended is not None for rule in rules),
+    }
+    shown = [f"{count:,} {what}" for what, count in counts.items() if count]
+    rest = f"; {', '.join(shown)}" if shown else ""
+    left = f"; {undecided:,} are too large to be held against others" if undecided else ""
+    return f"{len(rules):,} rules: {len(rules) - bad:,} load, {bad:,} don't{rest}{left}"
+
+
+def _write(rules: list[Rule], path: str) -> None:
+    """The rules that load, as SQL, one JSON object a line."""
+    with open(path, "w", encoding="utf-8") as file:
+        for rule in rules:
+            if rule.condition is not None:
+                file.write(json.dumps({"id": rule.id, "filter": str(rule.condition)}, ensure_ascii=False) + "\n")
+    complain(f"{path} has the rules that load, as SQL")
+
+
+def _table(path: str) -> Schema:
+    """The columns of a Parquet file, or of the first one in a directory, as a schema."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    given = Path(path)
+    files = sorted(given.rglob("*.parquet")) if given.is_dir() else [given]
+    if not files:
+        raise CoveyError(f"{path}: no Parquet file in it, whose columns could be read")
+    try:
+        return Schema.infer(parquet.read_schema(files[0]))
+    except pa.ArrowInvalid as error:
+        raise CoveyError(f"{files[0]}: not Parquet: {one_line(error)}") from None

@@ -1,0 +1,141 @@
+"""Inputs that wait for the broker, taken fairly, owner by owner.
+
+An owner is a principal with all of its sessions, or a single session where nobody knows whose it is. Each has a queue
+of its own. Owners take turns by what their inputs cost, in seconds that the broker worked for them: deficit round robin
+(Shreedhar and Varghese, 1996), with the rule of FQ-CoDel (RFC 8290) that an owner who had nothing waiting comes before
+those who have. So a client that says little hardly waits, whatever others have in their queues, and clients that say
+much share the broker's time evenly, whether their inputs are many or costly. New owners and busy ones alternate, so
+that opening sessions without end doesn't starve those who have some.
+
+A neighbour's link carries what many clients say and gets more of the time. What belongs to no session, time above all,
+comes first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+from covey.network.sessions import Session
+from covey.routing.messages import FromClient, Input, Publish
+
+SHARE_SECONDS: Final = 0.001
+"""What an owner may cost before it is another one's turn."""
+LINK_SHARES: Final = 8
+"""How many clients a link counts as."""
+LARGEST_DEBT: Final = 1.0
+"""Seconds of others' time that a costly input is paid back by at most."""
+
+Owner: TypeAlias = Session | str
+
+
+class _Queue:
+    __slots__ = ("inputs", "left", "owner", "share")
+
+    def __init__(self, owner: Owner, share: float) -> None:
+        self.owner = owner
+        self.share = share
+        self.inputs: deque[tuple[Session, Input]] = deque()
+        self.left = share
+        """Seconds that it may still cost before it is another one's turn."""
+
+
+class FairInputs:
+    """Queues of inputs by owner."""
+
+    def __init__(self) -> None:
+        self._common: deque[Input] = deque()
+        self._queues: dict[Owner, _Queue] = {}
+        """Of owners who have something waiting, or were served just now."""
+        self._fresh: deque[_Queue] = deque()
+        """Those that had nothing waiting before, in the order in which they came."""
+        self._busy: deque[_Queue] = deque()
+        self._busy_next = False
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def put(self, session: Session | None, input: Input) -> None:
+        """Let an input wait; None for one that belongs to no session."""
+        if not self._count:
+            # Nobody waits, so nobody owes anything.
+            self.clear()
+        self._count += 1
+        if session is None:
+            self._common.append(input)
+            return
+        owner = _owner(session)
+        queue = self._queues.get(owner)
+        if queue is None:
+            share = SHARE_SECONDS * (LINK_SHARES if session.is_peer else 1)
+            queue = self._queues[owner] = _Queue(owner, share)
+            self._fresh.append(queue)
+        queue.inputs.append((session, input))
+
+    def of(self, session: Session) -> int:
+        """How many inputs of a session's owner wait."""
+        queue = self._queues.get(_owner(session))
+        return 0 if queue is None else len(queue.inputs)
+
+    def take(self) -> tuple[Session | None, Input]:
+        """The next input; there must be one."""
+        self._count -= 1
+        if self._common:
+            return None, self._common.popleft()
+        return self._next().inputs.popleft()
+
+    def take_publications(self, events: int, most: int) -> Iterator[tuple[Session, FromClient]]:
+        """Publications that are next in their queues, one of each owner in turn, until there are `most` events with
+        those that were taken before."""
+        found = True
+        while found and events < most:
+            found = False
+            for queue in (*self._fresh, *self._busy):
+                if not queue.inputs or events >= most:
+                    continue
+                session, input = queue.inputs[0]
+                if isinstance(input, FromClient) and isinstance(input.message, Publish):
+                    found = True
+                    self._count -= 1
+                    events += len(input.message.events)
+                    queue.inputs.popleft()
+                    yield session, input
+
+    def charge(self, session: Session | None, seconds: float) -> None:
+        """What an input of a session has cost."""
+        queue = None if session is None else self._queues.get(_owner(session))
+        if queue is not None:
+            queue.left = max(queue.left - seconds, -LARGEST_DEBT)
+
+    def clear(self) -> None:
+        """Forget all inputs."""
+        self._common.clear()
+        self._queues.clear()
+        self._fresh.clear()
+        self._busy.clear()
+        self._count = 0
+
+    def _next(self) -> _Queue:
+        """The queue whose turn it is."""
+        while True:
+            queues = self._busy if self._busy and (self._busy_next or not self._fresh) else self._fresh
+            queue = queues[0]
+            if queue.inputs and queue.left > 0:
+                return queue
+            queues.popleft()
+            if queue.inputs or queues is self._fresh:
+                self._busy_next = queues is self._fresh
+            if queue.left <= 0:
+                queue.left += queue.share
+            elif not queue.inputs and queues is self._busy:
+                del self._queues[queue.owner]
+                continue
+            # One that was served in front goes around once before it is new again.
+            self._busy.append(queue)
+
+
+def _owner(session: Session) -> Owner:
+    # Whoever is known by the address alone is one of many that share it.
+    return session if not session.owner or session.owner.startswith("@") else session.owner

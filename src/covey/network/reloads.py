@@ -1,0 +1,98 @@
+"""Files that say who may connect, read again: when they change, and when somebody asks (SIGHUP).
+
+What is read is the tables `[security]` and `[clients]`, the listed tokens and the secret; everything else of a broker's
+configuration holds until it is started again. A file with a mistake changes nothing: whoever edits a list of tokens
+mustn't lock everyone out by a typing error, and what was revoked before stays revoked. A file that is being written is
+left alone until it has been the same for a moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from covey.errors import CoveyError
+from covey.network.configuration import ServerConfig
+from covey.network.configuration_file import read_security
+from covey.network.engine import Counts
+from covey.network.identity import Identity
+from covey.network.links import Links
+from covey.network.standing import Standing
+from covey.routing.config import ConfigError
+
+LOOK_SECONDS: Final = 0.5
+"""Between two looks at the files; a change counts when two looks see the same."""
+
+log = logging.getLogger("covey.network")
+Stamp: TypeAlias = tuple[tuple[int, int, int] | None, ...]
+
+
+class Reloads:
+    """Keeps what a broker knows of those who connect like its files."""
+
+    def __init__(
+        self, config: ServerConfig, identity: Identity, standing: Standing, links: Links, counts: Counts
+    ) -> None:
+        self._config = config
+        self._identity = identity
+        self._standing = standing
+        self._links = links
+        self._counts = counts
+        self._read = self._stamp()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Look at the files from now on."""
+        if self._config.source is not None and self._identity.security.files:
+            self._task = asyncio.create_task(self._watch())
+
+    async def stop(self) -> None:
+        """Look no more."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def reload(self) -> bool:
+        """Read the files, and apply them to all who are connected; False where something is wrong with them."""
+        self._read = self._stamp()
+        try:
+            security = await asyncio.to_thread(read_security, self._config)
+            if replace(self._config, security=security).authenticates != self._config.authenticates:
+                raise ConfigError("whether everyone must say who they are can't change; start the broker again")
+        except CoveyError as error:
+            self._counts.failed_reloads += 1
+            log.error("not reloaded, so who may connect stays as it was: %s", error)
+            return False
+        is_new = security.secret != self._identity.security.secret
+        self._identity.reload(security)
+        self._standing.look()
+        if is_new:
+            self._links.greet_again()
+        self._counts.reloads += 1
+        log.info("reloaded: %s", ", ".join(map(str, security.files)) or "no files")
+        return True
+
+    async def _watch(self) -> None:
+        seen = self._read
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            now = self._stamp()
+            if now != self._read and now == seen:
+                await self.reload()
+            seen = now
+
+    def _stamp(self) -> Stamp:
+        return tuple(map(_stamp_of, self._identity.security.files))
+
+
+def _stamp_of(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,180 @@
+"""Entries: from the hop that asked for them to the routing table and the exports of other tree neighbours (rule 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from covey.filters.algebra import Filter
+from covey.routing.by_table import Table
+from covey.routing.client import Claim, Client, entry_key
+from covey.routing.clients import Clients
+from covey.routing.context import Context
+from covey.routing.links import Link
+from covey.routing.loaded_entries import LoadedEntries
+from covey.routing.messages import Entry
+from covey.routing.meta_events import META, META_FILTER
+from covey.routing.routing_table import PrunedTable, RoutingTable
+from covey.routing.strategies import PLANS, subscription_stages
+from covey.routing.undo import Remembered, repair
+
+
+class Exporter(Remembered):
+    """Keeps the routing table and all exports at what hops ask for.
+
+    Owns the loaded entries and the prunings. May touch the routing table (which the router reads), and of each link
+    the holding and the exports; reads clients' claims.
+    """
+
+    def __init__(self, context: Context, table: RoutingTable, clients: Clients, links: Mapping[str, Link]) -> None:
+        self.loaded_entries = LoadedEntries(context.config.broker, context.turn)
+        self._context = context
+        self._table = table
+        self._clients = clients
+        self._links = links
+        self._pruned: PrunedTable | None = None
+        self._choose_prunings()
+
+    # Neighbours' entries
+
+    def hold(self, link: Link, table: Table, added: list[tuple[Entry, Filter]], removed: list[str]) -> None:
+        """A neighbour's entries change: the holding, the journal, and if the link is in the tree, all that follows."""
+        holding, out = link.inward[table].holding, self._context.turn.out
+        removed = [key for key in removed if key in holding.entries]
+        news = {entry.key: condition for entry, condition in added if holding.entries.get(entry.key) != condition}
+        for key in removed:
+            holding.remove(key)
+            out.drop("entry", f"{link.peer}/{table:d}/{key}")
+        for entry, condition in added:
+            if entry.key in news:
+                holding.add(entry, condition)
+                out.put("entry", f"{link.peer}/{table:d}/{entry.key}", entry)
+        if link.in_tree:
+            self.use(link, table, news, removed)
+
+    def use(self, link: Link, table: Table, added: dict[str, Filter], removed: Iterable[str]) -> None:
+        """Entries of a tree neighbour count from now on, or no longer."""
+        if table is Table.SUBSCRIPTIONS:
+            if self._pruned is not None:
+                repair(self, self._prune_anew)
+                self._pruned.change_many(link.hop, added, removed)
+            else:
+                self._table.change_many(link.hop, added, removed)
+        else:
+            held = link.inward.advertisements.holding.entries if link.in_tree else {}
+            link.outward.subscriptions.export.advertise(held, self._context.turn.now)
+        self.export(table, link.hop, added, removed)
+
+    # Clients' entries
+
+    def change_claim(self, client: Client, table: Table, old: Claim | None, new: Claim | None) -> None:
+        """A client's subscription or advertisement came, went or became another."""
+        if table is Table.SUBSCRIPTIONS:
+            if old is not None:
+                self._table.remove(client.hop, old.id)
+            if new is not None:
+                self._table.add(client.hop, new.id, new.condition)
+        added = {} if new is None else dict([self.entry_of(client, new)])
+        removed = [] if old is None else self._leave(client, old)
+        self.export(table, client.hop, added, removed)
+
+    def change_subscriptions(
+        self, client: Client, conditions: dict[str, Filter], ended: list[str], before: Mapping[str, Filter],
+        after: Mapping[str, Filter],
+    ) -> None:  # fmt: skip
+        """Many of a client's subscriptions changed, and with them the entries that neighbours are told."""
+        self._table.change_many(client.hop, conditions, ended)
+        added = {key: condition for key, condition in after.items() if key not in before}
+        self.export(Table.SUBSCRIPTIONS, client.hop, added, [key for key in before if key not in after])
+
+    def entry_of(self, client: Client, claim: Claim) -> tuple[str, Filter]:
+        """What neighbours are told of a claim: itself, or the loaded entry that stands for it."""
+        entry = self.loaded_entries.get(client.id, claim)
+        if entry is not None:
+            return entry.key, entry.condition
+        return entry_key(self._context.config.broker, client.id, claim.id, claim.text), claim.condition
+
+    def _leave(self, client: Client, claim: Claim) -> list[str]:
+        """The keys that go with a claim; none while the entry that stands for it stands for others."""
+        key, _ = self.entry_of(client, claim)
+        return [key] if self.loaded_entries.leave(client.id, claim) else []
+
+    # Exports
+
+    def export(self, table: Table, hop: str, added: dict[str, Filter], removed: Iterable[str]) -> None:
+        """A hop's entries changed: the exports for all tree neighbours but itself follow."""
+        if not self._travels(table):
+            return
+        named = {f"{hop}\n{key}": condition for key, condition in added.items()}
+        gone = [f"{hop}\n{key}" for key in removed]
+        for link in self._links.values():
+            if link.in_tree and link.hop != hop:
+                link.outward[table].export.change(named, gone, self._context.turn.now)
+
+    def entries_for(self, table: Table, link: Link) -> dict[str, Filter]:
+        """The entries of all hops but a neighbour."""
+        if not self._travels(table):
+            return {}
+        entries: dict[str, Filter] = {}
+        if table is Table.ADVERTISEMENTS and self._context.config.meta_events:
+            entries[META] = self._context.known.parse(META_FILTER)
+        for client in self._clients:
+            for claim in client.claims[table].values():
+                key, condition = self.entry_of(client, claim)
+                entries[f"{client.hop}\n{key}"] = condition
+        for other in self._links.values():
+            if other.in_tree and other is not link:
+                for key, condition in other.inward[table].holding.entries.items():
+                    entries[f"{other.hop}\n{key}"] = condition
+        return entries
+
+    def _travels(self, table: Table) -> bool:
+        config = self._context.config
+        return not PLANS[config.strategy].floods and (table is Table.SUBSCRIPTIONS or config.advertisements)
+
+    # What is known of events
+
+    def judge_anew(self) -> None:
+        """What is known of events has changed: choose mergers, prunings and the index's orders anew."""
+        config, now = self._context.config, self._context.turn.now
+        repair(self, self._prune_anew)
+        self._choose_prunings()
+        for link in self._links.values():
+            if link.in_tree and PLANS[config.strategy].judges:
+                link.outward.subscriptions.export.restage(lambda: subscription_stages(config, self._context.known), now)
+            if link.in_tree and self._pruned is not None:
+                self._pruned.change_many(link.hop, link.inward.subscriptions.holding.entries, ())
+        self._table.rebuild()
+
+    def _choose_prunings(self) -> None:
+        config = self._context.config
+        if config.pruning is not None and config.chances is not None:
+            self._pruned = PrunedTable(self._table, self._context.known, config.pruning, config.chances)
+
+    # What is put off
+
+    @property
+    def behind(self) -> int:
+        """How much was put off."""
+        behind = sum(outward.export.behind for link in self._links.values() for outward in link.outward)
+        return behind + (self._pruned is not None and self._pruned.waits)
+
+    def work(self) -> None:
+        """Do what was put off, as far as the budget goes."""
+        for link in self._links.values():
+            for outward in link.outward:
+                if outward.export.behind:
+                    outward.export.work(self._context.turn.now)
+
+    def _prune_anew(self) -> None:
+        """Neighbours' entries are what they were before this turn: choose prunings of these."""
+        self._choose_prunings()
+        if self._pruned is not None:
+            for link in self._links.values():
+                if link.in_tree:
+                    self._pruned.change_many(link.hop, link.inward.subscriptions.holding.entries, ())
+
+    def refresh(self) -> None:
+        """At the end of a turn: choose prunings anew where enough has changed."""
+        if self._pruned is not None and self._pruned.is_due:
+            repair(self, self._prune_anew)
+            self._pruned.refresh()

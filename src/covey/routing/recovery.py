@@ -1,0 +1,116 @@
+"""Rows that can't be read: a broker starts from those that are whole, and sets the others aside.
+
+A row is whole where its value has the shape that its space has, and the event that it refers to is there. What isn't is
+moved to the space `damaged`, so that it is said once and can still be looked at. Where a place of an outbox is lost the
+rest gets new numbers, under a new epoch, as after an outbox was cut.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from covey.routing.client import ClaimRow, ClientRow, QueueRow
+from covey.routing.context import Context
+from covey.routing.journal import read
+from covey.routing.kept_events import WindowRow
+from covey.routing.links import LinkRow
+from covey.routing.messages import Entry, Envelope, LinkState
+from covey.routing.streams import OutboxRow
+
+Spaces = dict[str, dict[str, bytes]]
+SHAPES: Final[dict[str, Any]] = {
+    "event": Envelope,
+    "window": WindowRow,
+    "queue": QueueRow,
+    "outbox": OutboxRow,
+    "link": LinkRow,
+    "entry": Entry,
+    "topology": LinkState,
+    "client": ClientRow,
+    "subscription": ClaimRow,
+    "advertisement": ClaimRow,
+}
+DAMAGED: Final = "damaged"
+_WRONG: Final = (msgspec.DecodeError, ValueError, TypeError, RecursionError)
+
+
+def set_aside(spaces: Spaces, context: Context) -> list[str]:
+    """Take rows that aren't whole out of `spaces`; gives what they are, as `space/key`."""
+    found: list[str] = []
+    for space, shape in SHAPES.items():
+        for key, value in list(spaces.get(space, {}).items()):
+            if not _is_whole(space, key, value, shape, spaces, context):
+                found.append(f"{space}/{key}")
+                _move(spaces, space, key, context)
+    for name in found:
+        space, _, key = name.partition("/")
+        if space == "client":
+            # Numbers that the client has seen must not come again for other events.
+            row = ClientRow(int(context.turn.now * 1_000) + 1, 0, context.turn.now)
+            spaces[space][key] = msgspec.msgpack.encode(row)
+            context.turn.out.put(space, key, row)
+    numbers = spaces.get("broker", {}).get("numbers")
+    if numbers is not None and not _can_be(numbers, int):
+        # As where the disk is lost: they start behind all that can have been.
+        found.append("broker/numbers")
+        _move(spaces, "broker", "numbers", context)
+    for peer in {name.split("/")[1] for name in found if name.startswith(("outbox/", "link/"))}:
+        _number_anew(spaces, peer, context)
+    return found
+
+
+def _can_be(value: bytes, shape: Any) -> bool:
+    try:
+        read(value, shape)
+    except _WRONG:
+        return False
+    return True
+
+
+def _is_whole(space: str, key: str, value: bytes, shape: Any, spaces: Spaces, context: Context) -> bool:
+    try:
+        row = read(value, shape)
+    except _WRONG:
+        return False
+    events = spaces.get("event", {})
+    match row:
+        case Envelope():
+            return row.key == key
+        case WindowRow():
+            return key in events
+        case QueueRow():
+            return row.event in events
+        case OutboxRow():
+            return row.event in events and len(key.split("/")) == 3
+        case ClaimRow():
+            return context.parse(row.filter) is not None
+    return space != "entry" or key.split("/", 2)[1:2] in (["0"], ["1"])
+
+
+def _move(spaces: Spaces, space: str, key: str, context: Context) -> None:
+    value = spaces[space].pop(key)
+    out = context.turn.out
+    out.drop(space, key)
+    out.put(DAMAGED, f"{space}/{key}", value if isinstance(value, bytes) else str(value))
+
+
+def _number_anew(spaces: Spaces, peer: str, context: Context) -> None:
+    """Give what is left of an outbox numbers from 1 on, under an epoch that nobody has seen."""
+    out, outbox, links = context.turn.out, spaces.get("outbox", {}), spaces.get("link", {})
+    keys = sorted(key for key in outbox if key.partition("/")[0] == peer)
+    epochs = [int(part) for key in keys if (part := key.split("/")[1]).isdigit()]
+    link = read(links[peer], LinkRow) if peer in links else LinkRow(False, True, context.turn.now, 1, 0, 0, 0)
+    epoch = max([link.out_epoch, *epochs]) + 1
+    items = [outbox.pop(key) for key in keys]
+    for key in keys:
+        out.drop("outbox", key)
+    for number, item in enumerate(items, 1):
+        key = f"{peer}/{epoch}/{number:012d}"
+        outbox[key] = item
+        out.put("outbox", key, read(item, OutboxRow))
+    link = msgspec.structs.replace(link, out_epoch=epoch, out_acked=0)
+    links[peer] = msgspec.msgpack.encode(link)
+    spaces["link"] = links
+    out.put("link", peer, link)

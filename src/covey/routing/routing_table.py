@@ -1,0 +1,397 @@
+"""The routing table: filters by hop, and which hops an event must go to.
+
+A hop is a client or a neighbour; its entries are what it asked for. Up to a few dozen entries the interpreter is
+quickest; above, one `covey.Index` over the entries of all hops finds everything that an event matches in one call.
+New entries wait until an event has to be matched, or until there are many: the index takes them more quickly together.
+`Holding` is what a neighbour has told, whole and with digests, so that two brokers can find out by a few numbers where
+they differ.
+
+Neighbours' entries may be *pruned* for matching (Bittner and Hinze; P6): the table then matches by smaller filters that
+let more through, while what is held, exported and taken back stays as it was told. Clients' entries never are, so no
+client sees an event that it didn't ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import Any, Final, TypeAlias
+
+from covey.filters.algebra import Filter
+from covey.history import Chances
+from covey.matching import Index
+from covey.relations.pruning import Pruner
+from covey.routing.config import PruningOptions
+from covey.routing.known_filters import KnownFilters
+from covey.routing.messages import Entry
+from covey.routing.undo import Remembered, is_written_down, repair
+
+Hops: TypeAlias = dict[str, list[str]]
+"""The hops that an event must go to, each with its entries that match."""
+
+FEW: Final = 64
+"""Entries up to which the interpreter matches; half as many bring it back."""
+BATCH: Final = 8
+"""Events from which on they are matched together."""
+WAITING: Final = 4_096
+"""Entries that wait for the index at most; so many are read by its bulk parser."""
+ONE_BY_ONE: Final = 16
+"""Entries up to which the index takes what waits one by one, into its head."""
+BUCKETS: Final = 256
+PRUNING_STEPS: Final = 10
+"""Steps that an entry counts as where prunings are chosen anew."""
+
+PRUNED_AGAIN_AFTER: Final = 0.25
+"""Which part of a pruned table may change before prunings are chosen anew; new entries stay whole until then."""
+
+
+class RoutingTable:
+    """The entries of all hops, for matching."""
+
+    def __init__(self, known: KnownFilters) -> None:
+        self._known = known
+        self._hops: dict[str, dict[str, Filter]] = {}
+        self._size = 0
+        self._index: Index | None = None
+        self._waiting: dict[str, Filter] = {}
+        self._numbers: dict[tuple[str, str], str] = {}
+        self._places: dict[str, tuple[str, str]] = {}
+        self._next = 0
+        self._apart: dict[str, Filter] = {}
+        """Entries that the index can't take."""
+        self._before: dict[tuple[str, str], Filter | None] = {}
+        """What entries were before this turn; None for those that weren't."""
+        self._is_broken = False
+        """Whether something raised within the index."""
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def hops(self) -> Iterable[str]:
+        """All hops that have entries."""
+        return self._hops.keys()
+
+    def entries(self, hop: str) -> Mapping[str, Filter]:
+        """A hop's entries as they are matched."""
+        return self._hops.get(hop, {})
+
+    def add(self, hop: str, key: str, condition: Filter) -> None:
+        """Add an entry, or change its filter."""
+        self._note(hop, (key,))
+        entries = self._hops.setdefault(hop, {})
+        if key in entries:
+            self.remove(hop, key)
+            entries = self._hops.setdefault(hop, {})
+        entries[key] = condition
+        self._size += 1
+        if self._index is not None:
+            self._file(hop, key, condition)
+        elif self._size > FEW:
+            self._build()
+
+    def change_many(self, hop: str, added: Mapping[str, Filter], removed: Iterable[str]) -> None:
+        """Remove entries and add others, which replace those with the same key; the index takes them as one change."""
+        removed = list(removed)
+        self._note(hop, (*removed, *added))
+        for key in (*removed, *added):
+            self.remove(hop, key)
+        if len(added) <= FEW:
+            for key, condition in added.items():
+                self.add(hop, key, condition)
+            return
+        self._hops.setdefault(hop, {}).update(added)
+        self._size += len(added)
+        if self._index is not None:
+            self._file_many((hop, key, condition) for key, condition in added.items())
+        else:
+            self._build()
+
+    def rebuild(self) -> None:
+        """Build the index anew: what is known of events has changed."""
+        if self._index is not None:
+            self._build()
+
+    def _build(self) -> None:
+        self._forget_index()
+        self._index = self._known.index()
+        self._file_many((hop, key, own) for hop, entries in self._hops.items() for key, own in entries.items())
+
+    def _file_many(self, entries: Iterable[tuple[str, str, Filter]]) -> None:
+        rows: list[tuple[str, Filter]] = []
+        for hop, key, condition in entries:
+            self._next += 1
+            number = str(self._next)
+            self._numbers[hop, key] = number
+            self._places[number] = (hop, key)
+            rows.append((number, condition))
+        assert self._index is not None
+        with self._changing():
+            self._add_carefully(self._index, rows)
+
+    def _file(self, hop: str, key: str, condition: Filter) -> None:
+        assert self._index is not None
+        self._next += 1
+        number = str(self._next)
+        self._numbers[hop, key] = number
+        self._places[number] = (hop, key)
+        self._waiting[number] = condition
+        if len(self._waiting) >= WAITING:
+            self._brought_up_to_date()
+
+    def _brought_up_to_date(self) -> Index | None:
+        """The index with all that waited for it; None where the interpreter does."""
+        index, waiting = self._index, self._waiting
+        if index is not None and waiting:
+            with self._changing():
+                if len(waiting) > ONE_BY_ONE:
+                    self._add_carefully(index, list(waiting.items()))
+                else:
+                    for number, condition in waiting.items():
+                        self._add_carefully(index, [(number, condition)])
+            self._waiting = {}
+        return index
+
+    def _forget_index(self) -> None:
+        self._index, self._waiting, self._numbers, self._places, self._apart = None, {}, {}, {}, {}
+
+    def _add_carefully(self, index: Index, rows: Sequence[tuple[str, Filter]]) -> None:
+        """Let the index take entries. One that it can't take, which is a defect of the index, must not keep others from
+        it, nor whoever publishes next: it is matched apart."""
+        try:
+            if len(rows) == 1:
+                index.add(*rows[0])
+            else:
+                index.add_many(rows)
+        except Exception:
+            if len(rows) == 1:
+                self._apart.update(rows)
+                return
+            middle = len(rows) // 2
+            self._add_carefully(index, rows[:middle])
+            self._add_carefully(index, rows[middle:])
+
+    def remove(self, hop: str, key: str) -> None:
+        """Remove an entry; one that isn't there is no error."""
+        self._note(hop, (key,))
+        entries = self._hops.get(hop)
+        if entries is None or entries.pop(key, None) is None:
+            return
+        if not entries:
+            del self._hops[hop]
+        self._size -= 1
+        if self._index is not None:
+            number = self._numbers.pop((hop, key))
+            del self._places[number]
+            if self._waiting.pop(number, None) is None and self._apart.pop(number, None) is None:
+                with self._changing():
+                    self._index.remove(number)
+            if self._size < FEW // 2:
+                self._forget_index()
+
+    # Turns that end badly
+
+    def _note(self, hop: str, keys: Iterable[str]) -> None:
+        """These entries are about to change."""
+        if is_written_down():
+            if repair(self, self._take_back):
+                self._before = {}
+            entries = self._hops.get(hop, {})
+            for key in keys:
+                self._before.setdefault((hop, key), entries.get(key))
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """While the index changes nobody knows what it has, if something raises."""
+        if repair(self, self._take_back):
+            self._before = {}
+        self._is_broken = True
+        yield
+        self._is_broken = False
+
+    def _take_back(self) -> None:
+        """Entries become what they were before this turn, and with them the index."""
+        before, self._before = self._before, {}
+        for (hop, key), condition in before.items():
+            entries = self._hops.setdefault(hop, {})
+            entries.pop(key, None)
+            if condition is not None:
+                entries[key] = condition
+            if not entries:
+                del self._hops[hop]
+        self._size = sum(map(len, self._hops.values()))
+        if self._is_broken or (self._index is None) == (self._size > FEW):
+            self._is_broken = False
+            self._forget_index()
+            if self._size > FEW:
+                self._build()
+        elif self._index is not None:
+            for (hop, key), condition in before.items():
+                number = self._numbers.pop((hop, key), None)
+                if number is not None:
+                    del self._places[number]
+                    if self._waiting.pop(number, None) is None and self._apart.pop(number, None) is None:
+                        self._index.remove(number)
+                if condition is not None:
+                    self._file(hop, key, condition)
+
+    # Matching
+
+    def match_many(self, events: Sequence[Mapping[str, Any]]) -> list[Hops]:
+        """As `match`, for events in a row: the index takes them together."""
+        index = self._brought_up_to_date()
+        if index is None or len(events) < BATCH:
+            return [self.match(event) for event in events]
+        if self._known.meaning.defaults:
+            events = [self._known.completed(event) for event in events]
+        by_hop, found = self._by_hop, index.match_batch(events, threads=1).to_pylist()
+        if self._apart:
+            found = [numbers + self._matched_apart(event) for numbers, event in zip(found, events, strict=True)]
+        return [by_hop(numbers) for numbers in found]
+
+    def match(self, attributes: Mapping[str, Any]) -> Hops:
+        """The hops that an event must go to, each with its entries that match."""
+        index = self._brought_up_to_date()
+        if index is not None:
+            completed = self._known.completed(attributes)
+            numbers = index.match(completed)
+            return self._by_hop(numbers + self._matched_apart(completed) if self._apart else numbers)
+        found: Hops = {}
+        matches = self._known.matches
+        for hop, entries in self._hops.items():
+            keys = [key for key, condition in entries.items() if matches(condition, attributes)]
+            if keys:
+                found[hop] = keys
+        return found
+
+    def _matched_apart(self, attributes: Mapping[str, Any]) -> list[str]:
+        matches = self._known.matches
+        return [number for number, condition in self._apart.items() if matches(condition, attributes)]
+
+    def _by_hop(self, numbers: list[str]) -> Hops:
+        places = self._places
+        if len(numbers) == 1:
+            hop, key = places[numbers[0]]
+            return {hop: [key]}
+        found: Hops = {}
+        for number in numbers:
+            hop, key = places[number]
+            found.setdefault(hop, []).append(key)
+        return found
+
+
+class Holding(Remembered):
+    """What one neighbour has told of one table."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Filter] = {}
+        self._texts: dict[str, str] = {}
+        self._digests = [0] * BUCKETS
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def add(self, entry: Entry, condition: Filter) -> None:
+        """Hold an entry."""
+        self.remove(entry.key)
+        self.entries[entry.key] = condition
+        self._texts[entry.key] = entry.filter
+        bucket, value = entry_digest(entry.key, entry.filter)
+        self._digests[bucket] ^= value
+
+    def remove(self, key: str) -> None:
+        """Hold an entry no longer."""
+        text = self._texts.pop(key, None)
+        if text is not None:
+            del self.entries[key]
+            bucket, value = entry_digest(key, text)
+            self._digests[bucket] ^= value
+
+    def within(self, buckets: Iterable[int]) -> list[str]:
+        """The keys in some buckets."""
+        wanted = set(buckets)
+        return [key for key in self.entries if bucket_of(key) in wanted] if wanted else []
+
+    def digests(self) -> list[tuple[int, int]]:
+        """The digests of the buckets that aren't empty."""
+        return [(bucket, value) for bucket, value in enumerate(self._digests) if value]
+
+
+def bucket_of(key: str) -> int:
+    """The bucket of a key."""
+    return blake2b(key.encode(), digest_size=1).digest()[0]
+
+
+def entry_digest(key: str, text: str) -> tuple[int, int]:
+    """An entry's bucket, and its part in the bucket's digest."""
+    value = blake2b(f"{key}\n{text}".encode(), digest_size=7).digest()
+    return bucket_of(key), int.from_bytes(value, "big")
+
+
+def differing_buckets(own: Iterable[tuple[int, int]], other: Iterable[tuple[int, int]]) -> list[int]:
+    """The buckets whose digests differ."""
+    mine, theirs = dict(own), dict(other)
+    return sorted(bucket for bucket in mine.keys() | theirs.keys() if mine.get(bucket) != theirs.get(bucket))
+
+
+class PrunedTable:
+    """Chooses the prunings of all neighbours' entries, and keeps the routing table at what is left of them."""
+
+    def __init__(self, table: RoutingTable, known: KnownFilters, options: PruningOptions, chances: Chances) -> None:
+        self._table = table
+        self._share = options.share
+        self._pruner = Pruner((), chances, options.dimension, known.meaning.semantics)
+        self._known = known
+        self._places: dict[str, tuple[str, str]] = {}
+        self._changed = 0
+        self.waits = False
+        """Whether prunings are to be chosen anew when there is time."""
+
+    def add(self, hop: str, key: str, condition: Filter) -> None:
+        """An entry came."""
+        self.change_many(hop, {key: condition}, ())
+
+    def change_many(self, hop: str, added: Mapping[str, Filter], removed: Iterable[str]) -> None:
+        """Entries went, and others came."""
+        gone = [key for key in dict.fromkeys((*removed, *added)) if self._forget(hop, key)]
+        named = {f"{len(hop)}:{hop}{key}": key for key in added}
+        self._places.update((name, (hop, key)) for name, key in named.items())
+        self._pruner.add_many((name, added[key]) for name, key in named.items())
+        self._changed += len(gone) + len(added)
+        self._table.change_many(hop, added, gone)
+
+    def remove(self, hop: str, key: str) -> None:
+        """An entry went."""
+        self.change_many(hop, {}, (key,))
+
+    def _forget(self, hop: str, key: str) -> bool:
+        name = f"{len(hop)}:{hop}{key}"
+        if self._places.pop(name, None) is None:
+            return False
+        self._pruner.remove(name)
+        return True
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough has changed that prunings are to be chosen anew."""
+        return bool(self._changed) and self._changed >= PRUNED_AGAIN_AFTER * len(self._places)
+
+    def refresh(self) -> None:
+        """Choose prunings anew where enough has changed, and where there is budget for looking at all entries."""
+        self.waits = False
+        if self.is_due:
+            steps, budget = PRUNING_STEPS * len(self._places), self._known.budget
+            self.waits = budget.left < steps and not budget.is_for_work
+            if self.waits:
+                return
+            budget.spend(steps)
+            self._changed = 0
+            self._pruner.prune_to(int(self._share * self._pruner.total_possible))
+            smaller: dict[str, dict[str, Filter]] = {}
+            for name, condition in self._pruner.filters():
+                hop, key = self._places[name]
+                if self._table.entries(hop).get(key) != condition:
+                    smaller.setdefault(hop, {})[key] = condition
+            for hop, entries in smaller.items():
+                self._table.change_many(hop, entries, ())

@@ -1,0 +1,162 @@
+"""Which of Spark's functions a rule may call, and how each behaves.
+
+Rules come from people who may not run code, so this is a list of what is allowed: scalar built-in functions whose
+result depends on their arguments alone. Everything else is refused by name, with the reason where it is known.
+Functions that the caller has registered are allowed where the caller names them.
+
+Of each function the table says what its parameters are, since Spark casts a text that stands where a number or a date
+is due, and that cast can fail; and how it behaves:
+
+    strict      null where an argument is null, else a value; it never fails
+    nullable    null for some arguments, without that being a failure; it never fails
+    fails       null where an argument is null, and fails for some arguments; `form` is how it is tried
+    lazy        doesn't evaluate all its arguments (`trying` knows each)
+    pattern     as nullable; the arguments from the second on must be constants, which Spark is asked to read once
+    count       as nullable; the second argument must be a small constant, since it makes texts grow
+    lambda      takes a lambda function, whose body mustn't be able to fail
+
+The letters of parameters: `s` text, `i` integer, `n` number, `d` date, `t` timestamp, `b` boolean, `*` anything; the
+last letter stands for all that follow. `=` is anything, all arguments being brought to one type.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from covey.errors import FilterError
+
+Behaviour = Literal["strict", "nullable", "fails", "lazy", "pattern", "count", "lambda"]
+
+MOST_REPEATED: Final = 10_000
+"""How often a rule may repeat a text, and how long it may pad one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What is known of one function."""
+
+    name: str
+    parameters: str
+    behaviour: Behaviour
+    form: str = ""
+    """How one that fails is tried: another function's name, or text with {0}, {1}, … for its arguments."""
+
+    def parameter(self, place: int) -> str:
+        """The letter of an argument's place."""
+        return self.parameters[min(place, len(self.parameters) - 1)] if self.parameters else "*"
+
+
+_TABLE: Final = {
+    "strict": """
+        lower:s upper:s lcase:s ucase:s trim:s ltrim:s rtrim:s btrim:s length:* len:* char_length:* character_length:*
+        octet_length:* bit_length:* reverse:* initcap:s soundex:s ascii:s substr:*ii substring:*ii left:*i right:*i
+        replace:s translate:s instr:s locate:ssi position:ssi startswith:* endswith:* contains:* concat:*
+        levenshtein:ssi substring_index:ssi md5:* sha1:* sha:* crc32:* hex:* base64:* to_base32:* chr:i char:i
+        jaro_winkler_similarity:s luhn_check:s is_valid_utf8:* quote:s mask:s url_encode:s
+        sign:n signum:n sqrt:n cbrt:n exp:n expm1:n sin:n cos:n tan:n cot:n sec:n csc:n asin:n acos:n atan:n sinh:n
+        cosh:n tanh:n asinh:n acosh:n atanh:n atan2:n hypot:n degrees:n radians:n rint:n power:n pow:n
+        isnan:n nanvl:n bit_count:* shiftleft:ni shiftright:ni shiftrightunsigned:ni bin:n positive:n
+        year:d month:d day:d dayofmonth:d dayofweek:d weekday:d dayofyear:d weekofyear:d quarter:d hour:t minute:t
+        second:t last_day:d datediff:d date_diff:d dayname:d monthname:d unix_date:d unix_seconds:t
+        unix_millis:t unix_micros:t date_part:*t datepart:*t
+        map_keys:* map_values:* array_distinct:* array_compact:* array_size:* cardinality:* typeof:*
+        """,
+    "nullable": """
+        concat_ws:* size:* ln:n log:n log10:n log2:n log1p:n factorial:i date_trunc:*t trunc:d* months_between:ttb
+        e: pi: array_contains:* arrays_overlap:* array_position:* array_max:* array_min:* array_union:* array_except:*
+        array_intersect:* array_join:*ss array_remove:* array_append:* array_prepend:* sort_array:*b map_contains_key:*
+        map_entries:* array:= struct:* named_struct:* get:*i get_json_object:s json_array_length:s json_object_keys:s
+        isnull:* isnotnull:* equal_null:* is_variant_null:* nullif:= nullifzero:n zeroifnull:n greatest:= least:=
+        find_in_set:s hash:* xxhash64:* try_add:* try_subtract:* try_multiply:* try_divide:* try_mod:*
+        try_to_date:* try_to_timestamp:* try_to_number:* try_to_binary:* try_parse_json:s try_variant_get:*
+        try_parse_url:s try_element_at:* try_url_decode:s try_make_timestamp:i try_make_timestamp_ltz:i
+        try_make_timestamp_ntz:i sha2:*i width_bucket:n collation:*
+        """,
+    "lazy": "coalesce:= nvl:= ifnull:= nvl2:*= if:b= iff:b=",
+    "pattern": """
+        like:s ilike:s rlike:s regexp:s regexp_like:s regexp_replace:sssi regexp_count:s regexp_instr:s regexp_substr:s
+        regexp_extract:ssi regexp_extract_all:ssi split:ssi date_format:ts from_json:s from_csv:s
+        """,
+    "count": "repeat:si space:i lpad:*i* rpad:*i* date_add:di date_sub:di dateadd:di add_months:di round:ni bround:ni",
+    "lambda": "exists:* forall:* filter:* transform:* map_filter:* transform_keys:* transform_values:* zip_with:*",
+}
+_FAILS: Final = {
+    "mod": ("n", "try_mod"),
+    "pmod": ("n", "pmod({0}, nullif({1}, 0))"),
+    "abs": ("n", "abs"),
+    "negative": ("n", "negative"),
+    "floor": ("n", "floor"),
+    "ceil": ("n", "ceil"),
+    "ceiling": ("n", "ceil"),
+    "element_at": ("*", "element_at"),
+    "to_date": ("*", "try_to_date"),
+    "to_timestamp": ("*", "try_to_timestamp"),
+    "to_number": ("s", "try_to_number"),
+    "to_binary": ("s", "try_to_binary"),
+    "parse_json": ("s", "try_parse_json"),
+    "variant_get": ("*", "try_variant_get"),
+    "parse_url": ("s", "try_parse_url"),
+    "url_decode": ("s", "try_url_decode"),
+    "make_timestamp": ("i", "try_make_timestamp"),
+    "make_timestamp_ltz": ("i", "try_make_timestamp_ltz"),
+    "make_timestamp_ntz": ("i", "try_make_timestamp_ntz"),
+}
+CASTS: Final = frozenset(
+    {"bigint", "int", "smallint", "tinyint", "float", "double", "boolean", "string", "date", "timestamp", "decimal",
+     "binary"}
+)  # fmt: skip
+"""Functions that are casts by another name."""
+
+
+def _functions() -> dict[str, Function]:
+    found: dict[str, Function] = {}
+    for behaviour, names in _TABLE.items():
+        for entry in names.split():
+            name, _, parameters = entry.partition(":")
+            found[name] = Function(name, parameters, behaviour)  # type: ignore[arg-type]
+    for name, (parameters, form) in _FAILS.items():
+        found[name] = Function(name, parameters, "fails", form)
+    return found
+
+
+FUNCTIONS: Final = _functions()
+"""Every built-in function that rules may call, by its name."""
+
+_CODE = "it runs code of the caller's choice"
+_CHANCE = "its result is another each time"
+_CLOCK = "its result depends on when it is asked; compare with a constant, or add the time to the events as a column"
+_PLACE = "its result depends on who asks or where it runs, not on the event"
+_ROWS = "it is about many rows, and a rule is about one event"
+_RAISES = "it ends the job for all rules"
+_REASONS: Final = {
+    _CODE: "reflect java_method try_reflect",
+    _CHANCE: "rand randn random randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id",
+    _CLOCK: """now current_date current_timestamp current_time curdate localtime localtimestamp unix_timestamp
+        to_unix_timestamp""",
+    _PLACE: """current_user user session_user current_catalog current_database current_schema current_path
+        current_timezone version input_file_name input_file_block_start input_file_block_length python_worker_logs""",
+    _ROWS: """sum count avg mean min max first last any some every bool_and bool_or collect_list collect_set
+        count_if stddev variance median mode percentile explode explode_outer posexplode inline stack json_tuple
+        row_number rank dense_rank ntile lag lead window session_window approx_count_distinct array_agg listagg
+        string_agg max_by min_by range sequence""",
+    _RAISES: "raise_error assert_true",
+}
+REFUSED: Final = {name: reason for reason, names in _REASONS.items() for name in names.split()}
+"""Functions that rules may not call, with the reason."""
+
+
+def function_of(name: str, registered: Collection[str]) -> Function | None:
+    """What is known of a function that a rule calls; None for one that the caller has registered and named."""
+    if name in {one.lower() for one in registered}:
+        return None
+    if name in REFUSED:
+        raise FilterError(f"{name}() is not allowed in a rule: {REFUSED[name]}")
+    found = FUNCTIONS.get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, [*FUNCTIONS, *CASTS, *registered], 1)
+        hint = f"did you mean {near[0]}()?" if near else "functions=[…] allows one that you have registered"
+        raise FilterError(f"{name}() is not a function that rules may call; {hint}")
+    return found

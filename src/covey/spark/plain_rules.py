@@ -1,0 +1,136 @@
+"""Rules that covey's own bulk reader may read on Spark, because it reads them as Spark does.
+
+A million rules are read by kernels in seconds; the reader of `covey.spark.conditions` builds trees in Python. So a rule
+goes the quick way where its text holds nothing that the two read differently (no function, no cast, no number that
+Spark might round), and each of its attributes is a column that its constants can be compared with as they are. Two
+regular expressions over all texts decide the first, what the index was compiled to the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    StructField,
+    StructType,
+)
+
+from covey.filters.predicates import TextTest
+from covey.filters.terms import term_of
+from covey.kernels.opcodes import BOOLEAN, NUMBER, STRING
+from covey.matching import Index
+from covey.spark.conditions.comparing import is_plain_text
+from covey.spark.conditions.names import is_case_sensitive, is_scalar
+from covey.spark.conditions.syntax import quoted
+
+_TEXTS: Final = r"'[^'\\]*'"
+_GROUPS: Final = r"(?i)\b(and|or|not|in)\s*\("
+_UNSURE: Final = (
+    r"[^A-Za-z0-9_\s(),<>=!.'-]"  # arithmetic, backquotes, other alphabets, escapes
+    r"|[\w)']\s*-|-\s*-|\w\s*\(|'\s*'"  # differences, comments, functions, texts side by side
+    r"|\b\d+(?:\.\d*)?[A-Za-z_]|\b\d{16}|\.\d{16}"  # exponents and suffixes, many digits
+    r"|(?i:\b(?:date|timestamp\w*|time|interval|case|cast|rlike|regexp|ilike|any|some|all|escape|collate|distinct|div"
+    r"|select|from|current_\w+|session_user|user|localtime\w*|r|x)\b)"
+)
+_WHOLE_DIGITS: Final = 34
+"""Digits of an integer that compiled indexes tell from its neighbours."""
+
+
+def plain_texts(texts: pa.Array) -> NDArray[np.bool_]:
+    """For each text whether covey's reading of it is Spark's, if its attributes are columns of fitting types."""
+    column = pc.replace_substring_regex(texts, _TEXTS, "'")
+    column = pc.replace_substring_regex(column, _GROUPS, "(")
+    unsure = pc.fill_null(pc.match_substring_regex(column, _UNSURE), True)
+    found: NDArray[np.bool_] = ~unsure.to_numpy(zero_copy_only=False)
+    return found
+
+
+class Fields:
+    """A table's columns and fields of structs that covey reads as they are, by dotted names.
+
+    A name that stands for two columns is none here, nor is one that is spelled otherwise than the column, nor a CHAR
+    column, to whose length Spark pads constants: rules with them are read one by one.
+    """
+
+    def __init__(self, events: DataFrame) -> None:
+        self._case_sensitive = is_case_sensitive(events)
+        self._found: dict[str, tuple[str, str, DataType] | None] = {}
+        for column in events.schema.fields:
+            if "char(" not in str(column.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")):
+                self._add(column, "", "")
+
+    def _key(self, name: str) -> str:
+        return name if self._case_sensitive else name.lower()
+
+    def _add(self, field: StructField, prefix: str, within: str) -> None:
+        name, sql = f"{prefix}{field.name}", f"{within}{quoted(field.name)}"
+        key = self._key(name)
+        if isinstance(field.dataType, StructType):
+            for inner in field.dataType.fields:
+                self._add(inner, f"{name}.", f"{sql}.")
+        elif "." in field.name or key in self._found:
+            self._found[key] = None
+        else:
+            self._found[key] = name, sql, field.dataType
+
+    def type_of(self, name: str) -> DataType | None:
+        """The type of a column; None where there is no such column, or where covey doesn't read it."""
+        found = self._found.get(self._key(name))
+        return None if found is None or found[0] != name or not is_scalar(found[2]) else found[2]
+
+    def sql(self, name: str) -> str:
+        """The column as Spark names it."""
+        found = self._found[self._key(name)]
+        assert found is not None
+        return found[1]
+
+
+def unfit(index: Index, fields: Fields) -> set[str]:
+    """Attributes of an index that aren't columns with types that all of its constants can be compared with."""
+    wrong: set[str] = set()
+    for part in index.parts():
+        segment = part.segment
+        # A kind without constants has one code, the gap that all its values are in.
+        ends = np.column_stack([segment.spaces.base[:, 1:], segment.spaces.size])
+        for name, codes in zip(segment.names, ends - segment.spaces.base, strict=True):
+            kinds = set(np.flatnonzero(codes > 1).tolist())
+            kind = fields.type_of(name)
+            if kind is None or not kinds <= _comparable(kind):
+                wrong.add(name)
+        for pattern in segment.patterns:
+            if isinstance(pattern, TextTest) and STRING not in _comparable(fields.type_of(pattern.attribute)):
+                wrong.add(pattern.attribute)
+    return wrong
+
+
+def naming(texts: Iterable[str], attributes: Iterable[str]) -> NDArray[np.bool_]:
+    """For each text whether one of these attributes may be in it."""
+    column = pc.utf8_lower(pa.array(texts, pa.large_string()))
+    found = np.zeros(len(column), dtype=np.bool_)
+    for path in {path for name in attributes for path in term_of(name).attributes()}:
+        part = path.rpartition(".")[2].lower()
+        found |= pc.match_substring(column, part).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _comparable(kind: DataType | None) -> set[int]:
+    match kind:
+        case IntegralType() | FloatType() | DoubleType():
+            return {NUMBER}
+        case DecimalType() if kind.scale == 0 and kind.precision <= _WHOLE_DIGITS:
+            return {NUMBER}
+        case BooleanType():
+            return {BOOLEAN}
+    return {STRING} if kind is not None and is_plain_text(kind) else set()

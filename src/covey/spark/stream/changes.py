@@ -1,0 +1,215 @@
+"""Subscriptions as a log of versions: one index that follows the changes, and a snapshot of each version in use.
+
+`refresh` brings the index from version V to the newest complete one by applying the rows in between, so that it costs
+what changed and not what is there. `snapshot` saves the current version when it is new, and `snapshot_at` finds a
+version that was used before a crash. The order of these steps is what makes a replay the same: a version is on disk
+before any batch is told to use it, and a batch's version is on disk before the batch runs (`journal`). After a
+crash the log opens the newest snapshot and reads only the files that came later, since a snapshot also lists the files
+that led to it. A snapshot whose segments can't be opened (they are damaged, or of another covey) is built again from
+just those files.
+
+Rows that can't be applied are bad: text that isn't a filter, adding an id that is there, replacing or removing one that
+isn't. They leave the subscription as it was, and each file's bad rows are written to `bad/<file>.jsonl`, one line a
+row. With `on_error="raise"` they stop the stream instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from covey.errors import CoveyError, IndexFileError
+from covey.filters import Semantics
+from covey.matching import Index
+from covey.spark.stream.journal import local_path, write_durably
+from covey.spark.stream.snapshots import Snapshot, SnapshotStore
+from covey.spark.stream.sources import (
+    BadChange,
+    Change,
+    ChangeDirectory,
+    Source,
+    SubscriptionTable,
+    Table,
+    one_line,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+OnError = Literal["raise", "collect"]
+_SHOWN = 10
+
+
+class BadChangesError(CoveyError):
+    """Rows of changes that can't be applied, with `on_error="raise"`."""
+
+    def __init__(self, bad: Sequence[BadChange]) -> None:
+        self.bad = list(bad)
+        lines = [str(change) for change in bad[:_SHOWN]]
+        if len(bad) > _SHOWN:
+            lines.append(f"… and {len(bad) - _SHOWN:,} more (see .bad)")
+        super().__init__(f"{len(bad):,} changes of subscriptions can't be applied:\n" + "\n".join(lines))
+
+
+def source_of(subscriptions: str | os.PathLike[str] | Table | DataFrame | Source) -> Source:
+    """What `subscriptions=` may be: a directory of change files, a table or a function that returns it."""
+    if isinstance(subscriptions, (str, os.PathLike)):
+        path = local_path(subscriptions, "subscriptions")
+        if not path.is_dir():
+            raise CoveyError(f"subscriptions {str(path)!r} is not a directory of change files")
+        return ChangeDirectory(path)
+    if isinstance(subscriptions, (ChangeDirectory, SubscriptionTable)):
+        return subscriptions
+    if callable(subscriptions):
+        return SubscriptionTable(subscriptions)
+    if hasattr(subscriptions, "toArrow"):
+        table = cast("DataFrame", subscriptions)
+        return SubscriptionTable(lambda: table)
+    raise CoveyError(
+        "subscriptions are a directory of change files, a DataFrame or a function that returns one, "
+        f"not {type(subscriptions).__name__}"
+    )
+
+
+class SubscriptionLog:
+    """The subscriptions at the current version, and snapshots of the versions in use."""
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        source: Source,
+        *,
+        semantics: Semantics = "sql",
+        dialect: str = "sql",
+        on_error: OnError = "collect",
+    ) -> None:
+        if on_error not in ("raise", "collect"):
+            raise CoveyError(f"on_error {on_error!r} is not known; use raise or collect")
+        self.directory = Path(directory)
+        self._source = source
+        self._semantics = semantics
+        self._on_error = on_error
+        self._store = SnapshotStore(self.directory / "index", semantics)
+        self._bad = self.directory / "bad"
+        self.version = 0
+        self.index = Index(semantics=semantics, dialect=dialect)
+        """The subscriptions at the current version."""
+        self.waiting = 0
+        """Change files that are not complete yet."""
+        self.bad_rows = 0
+        """Bad rows that this process has seen."""
+        self._units: set[str] = set()
+        self._snapshot: Snapshot | None = None
+        saved = self._store.versions()
+        if saved:
+            self._resume(saved[-1])
+
+    def refresh(self) -> int:
+        """Go to the newest version that is complete; how many changes were applied."""
+        fetched = self._source.fetch(self.index, self.version, self._units)
+        bad = fetched.bad + (apply_changes(self.index, fetched.changes) if fetched.changes else [])
+        self.report(bad)
+        self._units.update(fetched.units)
+        self.waiting = fetched.waiting
+        self.version = fetched.version
+        return len(fetched.changes)
+
+    def newest(self) -> int:
+        """The newest version that is complete by now."""
+        return self._source.newest(self.version, self._units)
+
+    def snapshot(self) -> Snapshot:
+        """The current version on disk; written only when it is new."""
+        if self._snapshot is None or self._snapshot.version != self.version:
+            self._snapshot = self._store.save(self.index, self.version, self._units)
+        return self._snapshot
+
+    def snapshot_at(self, version: int) -> Snapshot:
+        """A version that was saved before, for a batch that is replayed."""
+        return self.snapshot() if version == self.version else self._store.load(version)[0]
+
+    def keep(self, versions: Iterable[int]) -> None:
+        """Forget snapshots but these and the current one."""
+        self._store.keep({*versions, self.version})
+
+    def _resume(self, version: int) -> None:
+        self._snapshot, units = self._store.load(version)
+        self.version, self._units = version, set(units)
+        try:
+            dialect, self.index = self.index.dialect, self._store.open(self._snapshot)
+            self.index.dialect = dialect
+        except IndexFileError:
+            if not isinstance(self._source, ChangeDirectory):
+                raise
+            rows = sorted(self._source.read_again(units), key=lambda change: change.version)
+            apply_changes(self.index, [change for change in rows if change.version <= version])
+            self._snapshot = self._store.save(self.index, version, units)
+
+    def report(self, bad: list[BadChange]) -> None:
+        """Write rows that can't be applied into the checkpoint, or raise them."""
+        if not bad:
+            return
+        if self._on_error == "raise":
+            raise BadChangesError(bad)
+        self.bad_rows += len(bad)
+        self._bad.mkdir(exist_ok=True)
+        by_file: dict[str, list[BadChange]] = {}
+        for change in bad:
+            by_file.setdefault(change.source.replace("/", "+"), []).append(change)
+        for name, rows in by_file.items():
+            rows.sort(key=lambda change: change.row)
+            lines = "".join(json.dumps(row.to_dict(), ensure_ascii=False) + "\n" for row in rows)
+            write_durably(self._bad / f"{name}.jsonl", lines.encode())
+
+
+def apply_changes(index: Index, changes: Sequence[Change]) -> list[BadChange]:
+    """Apply rows in their order; those that can't be applied leave their subscription as it was and are returned.
+
+    Rows of different ids don't depend on each other. So the first row of every id is one bulk change, the second row
+    of those that have two is the next, and so on: nearly always there is one round.
+    """
+    rounds: list[list[Change]] = []
+    seen: Counter[str] = Counter()
+    for change in changes:
+        if seen[change.id] == len(rounds):
+            rounds.append([])
+        rounds[seen[change.id]].append(change)
+        seen[change.id] += 1
+    bad: list[BadChange] = []
+    for changes in rounds:
+        bad += _apply_round(index, changes)
+    return bad
+
+
+def _apply_round(index: Index, changes: Sequence[Change]) -> list[BadChange]:
+    bad: list[BadChange] = []
+    good: list[Change] = []
+    for change in changes:
+        if (change.id in index) == (change.op == "add"):
+            wrong = "is there already; op replace changes it" if change.op == "add" else "is not there"
+            bad.append(BadChange(change.source, change.row, change.id, f"op {change.op}: the subscription {wrong}"))
+        else:
+            good.append(change)
+    replaced = [change for change in good if change.op == "replace"]
+    if replaced:
+        # A filter that doesn't compile must not cost the subscription its old one, so they are tried on their own.
+        errors = _add(Index(semantics=index.semantics, dialect=index.dialect), replaced)
+        bad += errors
+        kept = {error.id for error in errors}
+        good = [change for change in good if change.id not in kept]
+    for change in good:
+        if change.op != "add":
+            index.remove(change.id)
+    return bad + _add(index, [change for change in good if change.op != "remove"])
+
+
+def _add(index: Index, changes: Sequence[Change]) -> list[BadChange]:
+    if not changes:
+        return []
+    report = index.add_many([(change.id, change.filter) for change in changes], on_error="collect")
+    rows = ((changes[bad.row], bad) for bad in report.errors)
+    return [BadChange(change.source, change.row, change.id, one_line(bad.error)) for change, bad in rows]

@@ -1,0 +1,137 @@
+"""A sink of Parquet files in which each micro-batch stands once.
+
+Batch N is one directory, `batch=N`. It is written under a hidden name, with a manifest of its files, synced, and
+renamed. The rename is the commit: a directory of that name is whole, or isn't there. When Spark replays a batch, either
+the directory is there, and then the batch is done and nothing is written, or it isn't, and then what a dead driver left
+under hidden names means nothing. A rename never replaces a directory, so a driver that isn't quite dead can't commit a
+second time. `spark.read.parquet(sink)` and other readers see `batch` as a partition column; `read_matches` also knows
+the schema before there is any batch.
+
+Needs a file system where a rename is atomic: a local disk or a mount, not an object store.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from covey.errors import CoveyError
+from covey.spark.stream.journal import local_path, sync_directory, write_durably
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_STREAM = "_stream.json"
+_MANIFEST = "_manifest.json"
+_HIDDEN = "_writing-"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a committed batch holds."""
+
+    batch: int
+    version: int
+    events: int
+    matches: int
+    files: list[str]
+
+
+class ParquetSink:
+    """The directory of committed batches of one stream."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = local_path(path, "sink")
+
+    def claim(self, stream: str, schema: str) -> None:
+        """Make this the sink of a stream, or fail if it is another's: batches of two streams have the same numbers."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        note = json.dumps({"stream": stream, "schema": schema}).encode()
+        write_durably(self.path / _STREAM, note, once=True)
+        found = json.loads((self.path / _STREAM).read_bytes())
+        if found["stream"] != stream:
+            raise CoveyError(
+                f"sink {str(self.path)!r} holds batches of a stream with another checkpoint; "
+                "use that checkpoint, or an empty sink"
+            )
+        if found["schema"] != schema:
+            raise CoveyError(
+                f"sink {str(self.path)!r} has other columns than this stream's result; use an empty sink and checkpoint"
+            )
+
+    def committed(self, batch: int) -> Manifest | None:
+        """A batch's manifest, if it is committed."""
+        try:
+            return Manifest(**json.loads((self._directory(batch) / _MANIFEST).read_bytes()))
+        except FileNotFoundError:
+            return None
+
+    def write(self, result: DataFrame, batch: int, version: int, counts: Callable[[], tuple[int, int]]) -> Manifest:
+        """Write and commit a batch; `counts` gives events and matches once the result has been computed."""
+        self._clear()
+        hidden = self.path / f"{_HIDDEN}{batch}-{uuid.uuid4().hex}"
+        result.write.option("compression", "zstd").parquet(str(hidden))
+        files = sorted(path.name for path in hidden.glob("part-*.parquet"))
+        events, matches = counts()
+        manifest = Manifest(batch, version, events, matches, files)
+        for name in files:
+            _sync_file(hidden / name)
+        write_durably(hidden / _MANIFEST, json.dumps(asdict(manifest)).encode())
+        self._commit(hidden, batch)
+        return manifest
+
+    def _commit(self, hidden: Path, batch: int) -> None:
+        try:
+            os.rename(hidden, self._directory(batch))
+        except OSError:
+            if self.committed(batch) is None:
+                raise
+            shutil.rmtree(hidden, ignore_errors=True)
+        sync_directory(self.path)
+
+    def _clear(self) -> None:
+        for leftover in self.path.glob(f"{_HIDDEN}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    def manifests(self) -> list[Manifest]:
+        """All committed batches, in their order."""
+        numbers = (path.name.removeprefix("batch=") for path in self.path.glob("batch=*"))
+        found = [self.committed(int(number)) for number in numbers if number.isdigit()]
+        return sorted((one for one in found if one is not None), key=lambda one: one.batch)
+
+    def schema(self) -> dict[str, Any]:
+        """The result's schema, as Spark writes it in JSON."""
+        try:
+            schema: dict[str, Any] = json.loads(json.loads((self.path / _STREAM).read_bytes())["schema"])
+        except FileNotFoundError:
+            raise CoveyError(f"{str(self.path)!r} is not a sink of match_stream") from None
+        return schema
+
+    def _directory(self, batch: int) -> Path:
+        return self.path / f"batch={batch}"
+
+
+def _sync_file(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_matches(spark: SparkSession, sink: str | os.PathLike[str]) -> DataFrame:
+    """The committed batches of a sink as one DataFrame, with `batch` as its last column."""
+    from pyspark.sql.types import LongType, StructType
+
+    where = ParquetSink(sink)
+    schema = StructType.fromJson(where.schema()).add("batch", LongType())
+    files = [str(where._directory(manifest.batch) / name) for manifest in where.manifests() for name in manifest.files]
+    if not files:
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).option("basePath", str(where.path)).parquet(*files)

@@ -1,0 +1,236 @@
+"""Versions of a large index on disk, at the price of what changed.
+
+An index is a few segments that never change and a bitmap of deletions for each. So a version is a short list: in which
+file each segment stands, and its bitmap. Saving version V writes the segments that no file has yet into
+`index-<V>-<hash>.covey`, and then the list into `version-<V>.json`, both synced and renamed into place. With 1,000
+changes among 1,000,000 subscriptions that is a file of 1,000, however large the rest is; merging small segments into
+larger ones is the index's own business and needs no other compaction here. A version counts as saved when its list is
+there; a data file without a list that names it is debris of a crash, and is removed.
+
+Workers map the files and keep the segments by file, so that a new version costs them the mapping of its small file.
+The list travels to them with the task: bitmaps are compressed, some kilobytes for a million subscriptions.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from pyspark import SparkFiles
+from pyspark.sql import DataFrame, SparkSession
+
+from covey.errors import IndexFileError
+from covey.filters import Semantics
+from covey.matching import Index
+from covey.matching.segment import Segment
+from covey.matching.state import Sealed
+from covey.matching.storage import content_hash, index_header, read_index, write_index
+from covey.spark.conditions.binding import OnTermError
+from covey.spark.rules import as_it_is
+from covey.spark.stream.journal import sync_directory, write_durably
+from covey.spark.worker_files import Placed, is_local, place
+from covey.spark.workers import IndexFile
+
+_KEPT_OPEN = 2
+"""Versions that a process keeps open: the current one and the one before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSegment:
+    """Where a segment stands, and what is deleted of it."""
+
+    file: str
+    number: int
+    deleted: bytes
+    """The bitmap, compressed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One version, ready to be opened by any process that sees the directory."""
+
+    directory: str
+    version: int
+    semantics: Semantics
+    attributes: tuple[str, ...]
+    segments: tuple[SavedSegment, ...]
+
+
+class SnapshotStore:
+    """The directory of saved versions."""
+
+    def __init__(self, directory: Path, semantics: Semantics) -> None:
+        self.directory = directory
+        self._semantics = semantics
+        self._saved: list[tuple[Segment, str, int]] = []
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def save(self, index: Index, version: int, units: Iterable[str]) -> Snapshot:
+        """Save the index as this version; only segments that no file has are written."""
+        sealed = index.parts()
+        known = {id(segment): (file, number) for segment, file, number in self._saved}
+        fresh = [part.segment for part in sealed if id(part.segment) not in known]
+        if fresh:
+            file = self._write(version, fresh)
+            known.update((id(segment), (file, number)) for number, segment in enumerate(fresh))
+        self._saved = [(part.segment, *known[id(part.segment)]) for part in sealed]
+        snapshot = Snapshot(
+            str(self.directory),
+            version,
+            self._semantics,
+            index.attributes,
+            tuple(SavedSegment(*known[id(part.segment)], zlib.compress(part.deleted.tobytes(), 1)) for part in sealed),
+        )
+        write_durably(self._list_of(version), json.dumps(_to_json(snapshot, units)).encode())
+        return snapshot
+
+    def _write(self, version: int, segments: list[Segment]) -> str:
+        whole = [(segment, segment.none_deleted) for segment in segments]
+        temporary = self.directory / f".writing-{os.getpid()}.covey"
+        write_index(temporary, index_header(self._semantics), whole)
+        name = f"index-{version}-{content_hash(temporary)}.covey"
+        os.replace(temporary, self.directory / name)
+        sync_directory(self.directory)
+        return name
+
+    def load(self, version: int) -> tuple[Snapshot, list[str]]:
+        """A saved version, and the units that led to it."""
+        path = self._list_of(version)
+        try:
+            return _from_json(str(self.directory), json.loads(path.read_bytes()))
+        except (OSError, ValueError, KeyError) as error:
+            raise IndexFileError(f"{path}: the list of version {version} can't be read ({error})") from None
+
+    def open(self, snapshot: Snapshot) -> Index:
+        """A saved version as an index that may be changed; its segments are known as saved."""
+        index = opened(snapshot, {}, verify=True)
+        pairs = zip(index.parts(), snapshot.segments, strict=True)
+        self._saved = [(part.segment, saved.file, saved.number) for part, saved in pairs]
+        return index
+
+    def versions(self) -> list[int]:
+        """All versions that are saved, ascending."""
+        return sorted(int(path.stem.removeprefix("version-")) for path in self.directory.glob("version-*.json"))
+
+    def keep(self, versions: Collection[int]) -> None:
+        """Remove all other versions and the files that none of these names. Processes that have one mapped keep it."""
+        named: set[str] = set()
+        for version in self.versions():
+            if version in versions:
+                named.update(saved.file for saved in self.load(version)[0].segments)
+            else:
+                self._list_of(version).unlink(missing_ok=True)
+        for path in [*self.directory.glob("index-*.covey"), *self.directory.glob(".writing-*.covey")]:
+            if path.name not in named:
+                path.unlink(missing_ok=True)
+
+    def _list_of(self, version: int) -> Path:
+        return self.directory / f"version-{version}.json"
+
+
+def _to_json(snapshot: Snapshot, units: Iterable[str]) -> dict[str, Any]:
+    return {
+        "version": snapshot.version,
+        "semantics": snapshot.semantics,
+        "attributes": snapshot.attributes,
+        "segments": [
+            {"file": segment.file, "number": segment.number, "deleted": base64.b64encode(segment.deleted).decode()}
+            for segment in snapshot.segments
+        ],
+        "units": sorted(units),
+    }
+
+
+def _from_json(directory: str, given: dict[str, Any]) -> tuple[Snapshot, list[str]]:
+    segments = tuple(
+        SavedSegment(listed["file"], listed["number"], base64.b64decode(listed["deleted"]))
+        for listed in given["segments"]
+    )
+    attributes = tuple(given["attributes"])
+    return Snapshot(directory, given["version"], given["semantics"], attributes, segments), given["units"]
+
+
+# Opening
+
+
+def opened(
+    snapshot: Snapshot, files: dict[str, list[Segment]], *, shipped: bool = False, verify: bool = False
+) -> Index:
+    """A version's index; files that are open already are in `files`, others are opened into it."""
+    sealed = []
+    for saved in snapshot.segments:
+        if saved.file not in files:
+            path = SparkFiles.get(saved.file) if shipped else os.path.join(snapshot.directory, saved.file)
+            files[saved.file] = [segment for segment, _ in read_index(path, verify=verify)[1]]
+        segment = files[saved.file][saved.number]
+        deleted = np.frombuffer(zlib.decompress(saved.deleted), dtype=np.uint8)
+        sealed.append(Sealed.marked(segment, deleted))
+    return Index.of_parts(sealed, semantics=snapshot.semantics)
+
+
+_lock = threading.Lock()
+_files: dict[str, list[Segment]] = {}
+_indexes: OrderedDict[Snapshot, Index] = OrderedDict()
+
+
+def cached(snapshot: Snapshot, *, shipped: bool = False) -> Index:
+    """A version's index, opened once in this process; for matching only."""
+    with _lock:
+        if snapshot in _indexes:
+            _indexes.move_to_end(snapshot)
+            return _indexes[snapshot]
+        index = _indexes[snapshot] = opened(snapshot, _files, shipped=shipped)
+        while len(_indexes) > _KEPT_OPEN:
+            _indexes.popitem(last=False)
+        used = {saved.file for version in _indexes for saved in version.segments}
+        for name in _files.keys() - used:
+            del _files[name]
+        return index
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFiles(IndexFile):
+    """A version as an index file: where `covey.spark.batch` has the path of one file, this has several."""
+
+    snapshot: Snapshot = field(kw_only=True)
+
+    def open(self) -> Index:
+        """Map what isn't mapped yet."""
+        return cached(self.snapshot, shipped=self.shipped)
+
+
+def placed(spark: SparkSession, snapshot: Snapshot) -> Placed:
+    """A version where workers find it: in the driver's directory, or shipped to every executor, each file once."""
+    local = is_local(spark)
+    if not local:
+        shipped = _shipped.setdefault(spark, set())
+        for name in {saved.file for saved in snapshot.segments} - shipped:
+            spark.addArtifact(os.path.join(snapshot.directory, name), file=True)
+            shipped.add(name)
+    # Workers know an open index by this name, so it tells apart all that differs.
+    name = f"version-{snapshot.version}-{hashlib.sha256(repr(snapshot).encode()).hexdigest()[:32]}"
+    return Placed((SnapshotFiles(name, not local, snapshot=snapshot),), snapshot.attributes)
+
+
+def placed_over(events: DataFrame, snapshot: Snapshot, functions: Sequence[str], on_term_error: OnTermError) -> Placed:
+    """A version over these events' columns: as it is where covey reads its rules as Spark does, else bound to them
+    anew. What Spark refuses of it is among the errors."""
+    index = cached(snapshot)
+    columns = as_it_is(index, events)
+    if columns is not None:
+        return replace(placed(events.sparkSession, snapshot), columns=columns)
+    return place(events, index, on_error="collect", functions=functions, on_term_error=on_term_error)
+
+
+_shipped: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()

@@ -1,0 +1,103 @@
+"""`covey check` says of each rule whether it loads, and of those that do what is odd about them."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from covey.cli import main
+
+RULES = {
+    "plain": "price < 10 AND company = 'IBM'",
+    "turned": "NOT price >= 10 AND company IN ('IBM')",
+    "never": "price < 10 AND price > 20",
+    "always": "price IS NULL OR price IS NOT NULL",
+    "foreign": "price => 10 && company = ‘IBM’",
+    "broken": "price <",
+}
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    path = tmp_path / "rules.jsonl"
+    path.write_text("".join(json.dumps({"id": id, "filter": text}) + "\n" for id, text in RULES.items()))
+    return path
+
+
+def checked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, dict[str, object]]]:
+    code = main(["check", *arguments, "--json"])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return code, {line["id"]: line for line in lines}
+
+
+def test_it_says_what_loads_and_what_is_odd(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = checked(capsys, str(rules))
+    assert code == 1
+    assert [id for id, rule in found.items() if not rule["loads"]] == ["foreign", "broken"]
+    assert found["turned"]["notes"] == ["is equal to 'plain'"]
+    assert found["never"]["notes"] == ["can never match"]
+    assert found["always"]["notes"] == ["always matches"]
+    assert "notes" not in found["plain"]
+    assert "--fix would write price >= 10 AND company = 'IBM'" in str(found["foreign"]["error"])
+
+
+def test_fix_mends_what_is_plain(rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "mended.jsonl"
+    assert main(["check", str(rules), "--fix", str(out)]) == 1
+    shown = capsys.readouterr().out
+    assert "rule 'foreign' was mended" in shown
+    assert "6 rules: 5 load, 1 don't; 1 can never match, 1 always match, 1 are equal to another, 1 were mended" in shown
+    written = {row["id"]: row["filter"] for row in map(json.loads, out.read_text().splitlines())}
+    assert written["foreign"] == "price >= 10 AND company = 'IBM'"
+    assert set(written) == set(RULES) - {"broken"}
+    assert main(["check", str(out)]) == 0
+
+
+def test_a_table_s_columns_and_types_are_held_against_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "events.parquet"
+    parquet.write_table(pa.table({"price": [1.5], "company": ["IBM"]}), table)
+    rules = tmp_path / "rules.jsonl"
+    texts = {"good": "price < 10", "kind": "price = 'low'", "column": "Price < 10"}
+    rules.write_text("".join(json.dumps({"id": id, "filter": text}) + "\n" for id, text in texts.items()))
+    code, found = checked(capsys, str(rules), "--table", str(table))
+    assert code == 1
+    assert [id for id, rule in found.items() if rule["loads"]] == ["good"]
+    assert found["column"]["error"] == "the table has no column Price"
+
+
+def test_a_directory_has_one_rule_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "one.json").write_text('{"attribute": "price", "<": 10}')
+    (tmp_path / "inner" / "two.json").write_text('{"attribute": "price", "<": 10.0}')
+    (tmp_path / "three.json").write_bytes(b"\xff")
+    code, found = checked(capsys, str(tmp_path), "--dialect", "json")
+    assert code == 1
+    assert found["one.json"]["notes"] == ["is equal to 'inner/two.json'"]
+    assert found["three.json"]["error"] == "the file is not UTF-8 at byte 0"
+
+
+def test_ids_that_stand_twice_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "rules.csv"
+    rules.write_text("id,filter\na,x = 1\na,x = 2\n")
+    assert main(["check", str(rules)]) == 1
+    assert "the id stands twice" in capsys.readouterr().out
+
+
+def test_match_and_explain_take_files_with_one_rule_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    (rules / "cheap.json").write_text('{"price": [{"numeric": ["<", 10]}]}')
+    (rules / "ibm.json").write_text('{"company": ["IBM"]}')
+    events = tmp_path / "events.jsonl"
+    events.write_text('{"price": 5, "company": "IBM"}\n{"price": 50}\n')
+    assert main(["match", str(rules), str(events), "--dialect", "eventbridge"]) == 0
+    first = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert sorted(first["subscriptions"]) == ["cheap.json", "ibm.json"]
+    asked = ["--subscriptions", str(rules), "--id", "cheap.json", "--dialect", "eventbridge", '{"price": 50}']
+    assert main(["explain", *asked]) == 0
+    assert "does not match" in capsys.readouterr().out
+    (rules / "bad.json").write_text("{")
+    assert main(["match", str(rules), str(events), "--dialect", "eventbridge"]) == 1
+    assert "bad.json" in capsys.readouterr().err

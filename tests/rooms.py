@@ -1,0 +1,95 @@
+"""Which tests there are: by their room, which is their directory, and by what a machine must have to run them.
+
+`pytest -m matching` runs one room, `pytest -m "not spark"` leaves out whatever starts a Spark session wherever it is,
+and `pytest -m core` is what needs neither Spark nor a browser nor sockets nor the laboratory: a change to the library
+is tried by that first. Nothing is written on the tests: they are marked by where they are and by what they ask for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOMS = tuple(sorted(path.name for path in HERE.iterdir() if path.is_dir() and not path.name.startswith("_")))
+NEEDS = {
+    "spark": "starts a Spark session, or runs in one",
+    "browser": "opens pages in Chromium",
+    "sockets": "listens or connects, on this machine only",
+    "lab": "runs the papers' experiments",
+}
+"""What isn't in core, and why."""
+OTHERS = {
+    "core": "needs only the library: no Spark, browser, sockets or laboratory",
+    "thorough": "more of what core has some of: run by `make test`, not by `make test-core`",
+    "long": "takes minutes: left out of `make test`, run by `make test-long`",
+}
+
+NEEDED: dict[str, tuple[str, ...]] = {
+    "attacks": ("sockets",),
+    "cli/test_broker_commands.py": ("sockets",),
+    "cli/test_spark_session.py": ("spark",),
+    "console": ("sockets",),
+    "console/test_browser.py": ("sockets", "browser"),
+    "console/test_overlay.py": (),
+    "docs/test_examples.py": ("sockets", "spark"),
+    "docs/test_pages.py": ("sockets", "spark"),
+    "docs/test_service.py": ("sockets",),
+    "docs/test_sessions.py": ("sockets",),
+    "lab": ("lab",),
+    "network": ("sockets",),
+    "network/test_accounts.py": (),
+    "network/test_backoff.py": (),
+    "network/test_client_protocol.py": (),
+    "network/test_cloudevents.py": (),
+    "network/test_configuration_file.py": (),
+    "network/test_event_streams.py": (),
+    "network/test_frames.py": (),
+    "network/test_limits.py": (),
+    "network/test_storage.py": (),
+    "network/test_tokens.py": (),
+    "spark": ("spark",),
+}
+"""By directory or file, of which the longest counts; `tests/conftest.py` fails whoever uses sockets beyond this."""
+FIXTURES = {"spark": "spark", "browser": "browser"}
+"""Who asks for such a fixture needs what it is."""
+
+
+def place(item: pytest.Item) -> PurePosixPath:
+    """Where a test is, as `NEEDED` has it."""
+    return PurePosixPath(item.path.relative_to(HERE).as_posix())
+
+
+def needs(item: pytest.Item) -> set[str]:
+    """What a machine must have for a test."""
+    here = place(item)
+    found = {need for need in NEEDS if item.get_closest_marker(need)}
+    found |= {FIXTURES[name] for name in getattr(item, "fixturenames", ()) if name in FIXTURES}
+    for path in (here, *here.parents):
+        if str(path) in NEEDED:
+            return found | set(NEEDED[str(path)])
+    return found
+
+
+def is_never_core(path: Path) -> bool:
+    """Whether nothing in a directory or file is in core."""
+    here = path.relative_to(HERE).as_posix() if path.is_relative_to(HERE) else ""
+    return bool(NEEDED.get(here)) and all(NEEDED[one] for one in NEEDED if one.startswith(f"{here}/"))
+
+
+def mark(item: pytest.Item) -> None:
+    """Say of a test which room it is in and what it needs."""
+    wanted = needs(item)
+    room = set(place(item).parts[:-1][:1])  # a test of tests/ itself is in none
+    for name in room | wanted:
+        item.add_marker(name)
+    if not wanted and not any(map(item.get_closest_marker, ("thorough", "long"))):
+        item.add_marker("core")
+
+
+def register(config: pytest.Config) -> None:
+    """Make the markers known."""
+    rooms = {name: f"the room {name}" for name in ROOMS}
+    for name, meaning in (rooms | NEEDS | OTHERS).items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")

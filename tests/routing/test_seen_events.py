@@ -1,0 +1,61 @@
+"""A neighbour that forges ids of events spoils none but those that it carries itself."""
+
+from __future__ import annotations
+
+import msgspec
+
+from covey.routing.messages import Envelope
+from covey.routing.seen_events import SeenEvents
+
+
+def event(number: int = 1, origin: str = "b", x: int = 1, **changes: object) -> Envelope:
+    return msgspec.structs.replace(Envelope(origin, number, "ann", 7, True, 9, {"x": x}), **changes)
+
+
+def test_a_copy_is_known_wherever_it_comes_from_and_however_far_it_went() -> None:
+    seen = SeenEvents("a", 100)
+    assert seen.see(event(), "b") == (event(), True)
+    for copy in (event(), event(hops=3), event(recalled=True)):
+        assert not seen.see(copy, "c")[1]
+
+
+def test_another_event_under_a_known_id_is_no_copy_and_is_known_itself_from_then_on() -> None:
+    seen = SeenEvents("a", 100)
+    assert seen.see(event(x=666), "liar")[1]
+    true, is_new = seen.see(event(x=1), "b")
+    assert is_new
+    assert true.key != event().key
+    assert true.key.startswith("b/1~")
+    assert seen.see(event(x=1), "c") == (true, False)
+    assert not seen.see(event(x=666), "b")[1]
+    for changed in (event(publisher="bob"), event(publisher_number=8), event(durable=False)):
+        assert seen.see(changed, "b")[1]
+
+
+def test_a_variant_that_travelled_says_nothing() -> None:
+    seen = SeenEvents("a", 100)
+    assert seen.see(event(variant="~00"), "b") == (event(), True)
+
+
+def test_what_entered_here_is_a_copy_whatever_it_says() -> None:
+    seen = SeenEvents("a", 100)
+    seen.originate(["a/1"])
+    assert not seen.see(event(1, "a"), "b")[1]
+    assert not seen.see(event(1, "a", x=666), "b")[1]
+
+
+def test_a_neighbour_that_makes_up_ids_cant_have_those_of_others_forgotten() -> None:
+    seen = SeenEvents("a", 10)
+    seen.see(event(5), "b")
+    for number in range(1_000, 1_100):
+        seen.see(event(number), "liar")
+    assert not seen.see(event(5), "c")[1]
+    assert seen.see(event(1_000), "liar")[1]
+
+
+def test_what_a_neighbour_brought_that_is_gone_is_still_known() -> None:
+    seen = SeenEvents("a", 10)
+    seen.see(event(5), "b")
+    seen.forget("b")
+    seen.forget("never there")
+    assert not seen.see(event(5), "c")[1]
