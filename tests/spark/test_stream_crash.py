@@ -121,8 +121,14 @@ def rows_of(sink: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def check(work: Path, events: dict[int, dict[str, Any]], changes: list[dict[str, Any]]) -> list[int]:
-    """Everything once, under the version stated; the versions of the batches."""
+def check(
+    work: Path, events: dict[int, dict[str, Any]], changes: list[dict[str, Any]], batches: int | None = FILES
+) -> list[int]:
+    """Everything once, under the version stated; the versions of the batches.
+
+    Spark notes a file that it will read, then the batch that reads it. A driver that is killed between the two finds the
+    file noted, takes the next one too, and makes one batch of both: `batches=None` where that may have been.
+    """
     rows = rows_of(work / "sink")
     assert sorted(row["n"] for row in rows) == sorted(events)
     versions: dict[int, int] = {}
@@ -136,7 +142,8 @@ def check(work: Path, events: dict[int, dict[str, Any]], changes: list[dict[str,
         expected = sorted(id for id, condition in parsed[version] if matches(condition, event))
         assert sorted(row["subscriptions"]) == expected
     in_order = [version for _, version in sorted(versions.items())]
-    assert sorted(versions) == list(range(FILES))
+    assert sorted(versions) == list(range(len(versions)))
+    assert batches is None or len(versions) == batches
     assert in_order == sorted(in_order)
     return in_order
 
@@ -180,7 +187,7 @@ def test_a_stream_that_is_killed_at_any_moment_matches_each_event_once(tmp_path:
             process.wait(60)
             process.stdout.close()
     drive(tmp_path)
-    check(tmp_path, events, changes)
+    check(tmp_path, events, changes, batches=None)
 
 
 def test_a_stream_runs_on_spark_connect(tmp_path: Path) -> None:
