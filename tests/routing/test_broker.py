@@ -560,6 +560,27 @@ def test_a_broker_that_has_forgotten_a_neighbour_sends_it_what_it_missed_unasked
     assert net.delivered("ann") == [{"p": 1}]
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("strategy", ["flooding", "covering"])
+def test_a_neighbour_that_remembers_has_nothing_of_what_one_that_forgot_it_numbers_anew(
+    strategy: str, restarted: bool
+) -> None:
+    """a has had one event of b's stream. To b, which has forgotten a, that must not be the one that is first now."""
+    net = Net([("a", "b")], strategy=strategy)
+    net.join("a", "ann")
+    net.join("b", "bob")
+    assert net.subscribe("a", "ann", "s", "p < 12", durable=True)
+    net.publish("b", "bob", {"p": 1}, durable=True)
+    net.disconnect("a", "b")
+    net.handle("b", RemovePeer("a"))
+    net.publish("b", "bob", {"p": 2}, durable=True)
+    net.handle("b", AddPeer("a"))
+    if restarted:
+        net.start("b")
+    net.connect("a", "b")
+    assert net.delivered("ann") == [{"p": 1}, {"p": 2}]
+
+
 def test_what_a_neighbour_is_told_for_the_first_time_in_an_unbroken_link_is_not_late() -> None:
     net = Net([("a", "b")], strategy="covering")
     net.join("a", "ann")

@@ -9,6 +9,13 @@ from covey.routing.settling import Settling, Waits
 from covey.routing.streams import Inbox, Outbox, OutboxRow
 
 
+def agreed() -> Outbox:
+    """An outbox for a neighbour that has said Hello."""
+    outbox = Outbox("p", Turn())
+    outbox.start(0, 0)
+    return outbox
+
+
 def items(*names: str) -> list[OutboxRow]:
     return [OutboxRow(name) for name in names]
 
@@ -16,8 +23,8 @@ def items(*names: str) -> list[OutboxRow]:
 @pytest.mark.parametrize("seed", range(40))
 def test_everything_arrives_once_and_in_order_over_a_link_that_loses_and_both_ends_crashing(seed: int) -> None:
     rng = random.Random(seed)
-    turn, inbox, got = Turn(), Inbox(), []
-    outbox = Outbox("p", turn)
+    inbox, outbox, got = Inbox(), agreed(), []
+    turn = outbox.turn
     rows: dict[tuple[str, str], bytes] = {}
     sent, sizes = 0, dict[str, int]()
     for _ in range(300):
@@ -51,7 +58,7 @@ def test_everything_arrives_once_and_in_order_over_a_link_that_loses_and_both_en
 
 
 def test_a_receiver_that_lost_its_disk_gets_the_rest_under_a_new_epoch() -> None:
-    outbox = Outbox("p", Turn())
+    outbox = agreed()
     for item in items("1", "2", "3"):
         outbox.push(item, 1)
     outbox.acknowledge(1, 2)
@@ -60,8 +67,23 @@ def test_a_receiver_that_lost_its_disk_gets_the_rest_under_a_new_epoch() -> None
     assert [(first, [row.event for row in rows]) for first, rows in outbox.unsent(10, 100, 10)] == [(1, ["3"])]
 
 
-def test_what_flies_is_bounded_in_bytes_and_one_item_flies_whatever_its_size() -> None:
+@pytest.mark.parametrize("cut", [False, True])
+def test_what_a_neighbour_has_of_a_former_life_acknowledges_nothing_of_this_one(cut: bool) -> None:
     outbox = Outbox("p", Turn())
+    for item in items("1", "2", "3"):
+        outbox.push(item, 1)
+    if cut:
+        outbox.cut(2, 10)
+    left = [item.event for item in outbox.items]
+    assert outbox.start(1, 2) == []
+    inbox = Inbox(1, 2)
+    sent = [(first, rows) for first, rows in outbox.unsent(10, 100, 10)]
+    got = [rows[at].event for first, rows in sent for at in inbox.take(outbox.epoch, first, len(rows))]
+    assert got == left
+
+
+def test_what_flies_is_bounded_in_bytes_and_one_item_flies_whatever_its_size() -> None:
+    outbox = agreed()
     for name, size in (("1", 500), ("2", 30), ("3", 40), ("4", 40)):
         outbox.push(OutboxRow(name), size)
 
@@ -77,7 +99,7 @@ def test_what_flies_is_bounded_in_bytes_and_one_item_flies_whatever_its_size() -
 
 
 def test_an_outbox_is_cut_to_a_number_and_to_bytes() -> None:
-    outbox = Outbox("p", Turn())
+    outbox = agreed()
     for number in range(1, 6):
         outbox.push(OutboxRow(str(number)), 10 * number)
     assert [row.event for row in outbox.cut(4, 95)] == ["1", "2", "3"]

@@ -2,7 +2,7 @@
 
 A row is whole where its value has the shape that its space has, and the event that it refers to is there. What isn't is
 moved to the space `damaged`, so that it is said once and can still be looked at. Where a place of an outbox is lost the
-rest gets new numbers, under a new epoch, as after an outbox was cut.
+rest gets new numbers, and an epoch with the neighbour's next Hello.
 """
 
 from __future__ import annotations
@@ -97,20 +97,18 @@ def _move(spaces: Spaces, space: str, key: str, context: Context) -> None:
 
 
 def _number_anew(spaces: Spaces, peer: str, context: Context) -> None:
-    """Give what is left of an outbox numbers from 1 on, under an epoch that nobody has seen."""
+    """Give what is left of an outbox numbers from 1 on; which epoch they are of is agreed on with the neighbour."""
     out, outbox, links = context.turn.out, spaces.get("outbox", {}), spaces.get("link", {})
     keys = sorted(key for key in outbox if key.partition("/")[0] == peer)
-    epochs = [int(part) for key in keys if (part := key.split("/")[1]).isdigit()]
-    link = read(links[peer], LinkRow) if peer in links else LinkRow(False, True, context.turn.now, 1, 0, 0, 0)
-    epoch = max([link.out_epoch, *epochs]) + 1
+    link = read(links[peer], LinkRow) if peer in links else LinkRow(False, True, context.turn.now, 0, 0, 0, 0)
     items = [outbox.pop(key) for key in keys]
     for key in keys:
         out.drop("outbox", key)
     for number, item in enumerate(items, 1):
-        key = f"{peer}/{epoch}/{number:012d}"
+        key = f"{peer}/0/{number:012d}"
         outbox[key] = item
         out.put("outbox", key, read(item, OutboxRow))
-    link = msgspec.structs.replace(link, out_epoch=epoch, out_acked=0)
+    link = msgspec.structs.replace(link, out_epoch=0, out_acked=0)
     links[peer] = msgspec.msgpack.encode(link)
     spaces["link"] = links
     out.put("link", peer, link)

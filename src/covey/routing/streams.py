@@ -4,7 +4,9 @@ The sender keeps what isn't acknowledged in an outbox, row by row in the journal
 only the next number, journals how far it is together with what the items did, and acknowledges after the commit. So
 nothing is lost and nothing comes twice, whatever crashes on either side. Numbers start again with a new *epoch*
 where the two sides don't agree any more (one has lost its disk, or the outbox was cut down to its limit); then events
-may come twice over the link, and their ids tell (`kept_events.py`).
+may come twice over the link, and their ids tell (`kept_events.py`). An epoch is agreed on with the neighbour's first
+Hello, above all that it knows: a broker that has forgotten a neighbour (a link that was taken away and is back, a lost
+disk) doesn't know which were used, and numbers of a former life must not acknowledge those of this one.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class Outbox(Remembered):
 
     peer: str
     turn: Turn
-    epoch: int = 1
+    epoch: int = 0
+    """0 until one is agreed on; nothing is sent before."""
     acked: int = 0
     sent: int = 0
     """The last number that was sent in this session."""
@@ -67,7 +70,7 @@ class Outbox(Remembered):
     def acknowledge(self, epoch: int, received: int) -> list[OutboxRow]:
         """The neighbour has items up to a number; gives those that it didn't have before."""
         done: list[OutboxRow] = []
-        if epoch != self.epoch or received > self.last:
+        if not self.epoch or epoch != self.epoch or received > self.last:
             return done
         while self.acked < received:
             self.turn.out.drop("outbox", self._key(self.acked + 1))
@@ -78,10 +81,10 @@ class Outbox(Remembered):
 
     def start(self, epoch: int, received: int) -> list[OutboxRow]:
         """A session starts with what the neighbour says it has; gives items that turn out to be acknowledged."""
-        if epoch == received == self.acked == 0:
+        if self.epoch and epoch == received == self.acked == 0:
             self.sent = 0
             return []
-        if epoch != self.epoch or not self.acked <= received <= self.last:
+        if not self.epoch or epoch != self.epoch or not self.acked <= received <= self.last:
             self.renumber(max(epoch, self.epoch) + 1)
             return []
         done = self.acknowledge(epoch, received)
@@ -101,7 +104,7 @@ class Outbox(Remembered):
         dropped: list[OutboxRow] = []
         while len(self.items) > keep or self.bytes > keep_bytes:
             dropped.append(self._pop())
-        self.renumber(self.epoch + 1)
+        self.renumber(self.epoch + 1 if self.epoch else 0)
         return dropped
 
     def clear(self) -> list[OutboxRow]:
