@@ -52,6 +52,8 @@ class Net:
         self.closed: list[CloseClient] = []
         self.passed: list[tuple[str, str, PeerMessage]] = []
         self.cut: set[frozenset[str]] = set()
+        self.lost: tuple[type, ...] = ()
+        """Kinds of messages that neighbours send and that never come."""
         self._waiting: deque[tuple[str, Input]] = deque()
         self._requests = 0
         self.brokers: dict[str, Broker] = {}
@@ -96,7 +98,7 @@ class Net:
         for send in outputs.sends:
             match send:
                 case ToPeer(peer, message):
-                    if frozenset((name, peer)) not in self.cut:
+                    if frozenset((name, peer)) not in self.cut and not isinstance(message, self.lost):
                         self.passed.append((name, peer, message))
                         self._waiting.append((peer, FromPeer(name, message)))
                 case ToClient(client, answer):

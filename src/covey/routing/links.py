@@ -317,6 +317,12 @@ class Link(Remembered):
             self.events_told = self.events_taken
             self.send(Taken(self.events_taken))
 
+    def tell_taken_up_to(self, sent: int) -> None:
+        """Say that all of the neighbour's events so far are taken: those that were sent before and didn't come never
+        will."""
+        self.events_taken = self.events_told = sent
+        self.send(Taken(sent))
+
     def acks(self) -> list[DeltaAck]:
         """All acknowledgements of this session."""
         return [DeltaAck(inward.table, inward.applied, inward.settled) for inward in self.inward if inward.applied]

@@ -393,6 +393,9 @@ class Ping(Struct, frozen=True):
 
     topology: Digest
     acks: Annotated[list[DeltaAck], Meta(max_length=256)] = []
+    events: Number = 0
+    """Bytes of `Events` that I have sent in this session, where not all are known to be taken: say so once more. What
+    of them hasn't come is lost."""
 
 
 class Filtering(Struct, frozen=True):

@@ -228,6 +228,8 @@ class Peers(Remembered):
         if link.open:
             for ack in message.acks:
                 link.acknowledged(ack)
+            if message.events:
+                link.tell_taken_up_to(message.events)
 
     # Time
 
@@ -242,7 +244,8 @@ class Peers(Remembered):
             self._forget(link)
         if link.up and now >= link.last_ping + timing.retry:
             link.last_ping = now
-            link.send(Ping(self._tree.topology.digest, link.acks()))
+            events = link.events.asked if COUNTS_EVENTS in link.capabilities else 0
+            link.send(Ping(self._tree.topology.digest, link.acks(), events))
             link.tell_taken()
             self._retry(link)
 

@@ -1,7 +1,9 @@
 """Events without durability on their way to one neighbour, bounded in bytes.
 
 A neighbour that says what it has taken (`Taken`) gets no more than `flying` bytes ahead of that; the rest waits here,
-and beyond a limit the oldest are dropped and counted. One that doesn't say gets all of a turn at once.
+and beyond a limit the oldest are dropped and counted. One that doesn't say gets all of a turn at once. Where a message
+of either kind gets lost within a session, the window would stay closed by what nobody will ever take; so a ping says
+how far it goes (`asked`), and is answered.
 """
 
 from __future__ import annotations
@@ -51,6 +53,11 @@ class WaitingEvents(Remembered):
     def confirm(self, taken: int) -> None:
         """The neighbour has taken so many bytes in this session."""
         self._flying = max(0, self._sent - taken)
+
+    @property
+    def asked(self) -> int:
+        """How many bytes were sent in this session; 0 where the neighbour is known to have taken them all."""
+        return self._sent if self._flying else 0
 
     def restart(self) -> None:
         """The session is over: what waits is lost with it, as what was sent may be."""

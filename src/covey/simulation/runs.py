@@ -100,9 +100,9 @@ def _limits(scenario: Scenario) -> BrokerLimits:
         limits = replace(limits, delta_entries=1, deltas_flying=1, request_entries=1)
     if not scenario.heavy:
         return limits
-    limits = replace(limits, credit_bytes=SMALL_WINDOW, stream_flying_bytes=SMALL_WINDOW)
-    # Of events without durability a wire that loses some would never tell that they were taken.
-    return limits if scenario.lossy else replace(limits, events_flying_bytes=SMALL_WINDOW)
+    return replace(
+        limits, credit_bytes=SMALL_WINDOW, stream_flying_bytes=SMALL_WINDOW, events_flying_bytes=SMALL_WINDOW
+    )
 
 
 Make = Callable[..., tuple[Broker, Outputs]]
