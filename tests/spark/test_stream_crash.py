@@ -126,8 +126,8 @@ def check(
 ) -> list[int]:
     """Everything once, under the version stated; the versions of the batches.
 
-    Spark notes a file that it will read, then the batch that reads it. A driver that is killed between the two finds the
-    file noted, takes the next one too, and makes one batch of both: `batches=None` where that may have been.
+    Spark notes a file that it will read, then the batch that reads it. A driver that is killed between the two finds
+    the file noted, takes the next one too, and makes one batch of both: `batches=None` where that may have been.
     """
     rows = rows_of(work / "sink")
     assert sorted(row["n"] for row in rows) == sorted(events)
