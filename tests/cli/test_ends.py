@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -35,7 +36,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("interrupted")
 def test_an_interrupt_keeps_what_is_done_and_says_how_far_it_got(covey: Run, subscriptions: Path, events: Path) -> None:
-    done = covey("match", subscriptions, events, "--batch-size", 1)
+    done = covey("match", subscriptions, events, "--batch-size", 1, "--threads", 1)
     assert done.code == 130
     assert done.rows == MATCHES[:1]
     assert done.err.startswith("covey: interrupted after 2 events (1 of 2 events matched, 2 matches)")
@@ -46,7 +47,7 @@ def test_an_interrupt_leaves_a_whole_parquet_file(
     covey: Run, subscriptions: Path, events: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.parquet"
-    assert covey("match", subscriptions, events, "--batch-size", 1, "-o", out).code == 130
+    assert covey("match", subscriptions, events, "--batch-size", 1, "--threads", 1, "-o", out).code == 130
     assert pq.read_table(out).to_pylist() == MATCHES[:1]
 
 
@@ -81,20 +82,25 @@ def test_a_slow_pipe_gets_its_answers_at_once(subscriptions: Path) -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 7, 1 << 18])
-def test_lines_of_a_pipe_are_those_of_a_file(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from covey.cli.lines import Lines, PipeLines
+@pytest.mark.parametrize("most", [1, 2, 100])
+def test_blocks_of_a_pipe_and_of_a_file_are_its_lines(chunk: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from covey.cli.lines import Blocks
 
     monkeypatch.setattr("covey.cli.lines._CHUNK", chunk)
-    content = b"one\n\nthree and more\n\n\nlast"
-    for limit in (-1, 1, 4, 100):
-        reading, writing = os.pipe()
-        os.write(writing, content)
-        os.close(writing)
-        with open(reading, "rb") as pipe:
-            import io
-
-            plain, piped = Lines(io.BytesIO(content)), PipeLines(pipe)
-            while line := plain.readline(limit):
-                assert (piped.readline(limit), piped.number) == (line, plain.number)
-            assert piped.readline(limit) == b""
-        assert plain.number == 6
+    monkeypatch.setattr("covey.cli.lines._BLOCK", chunk)
+    content = b"one\n\nthree and more\n" + b"long" * 100 + b"\n\nlast"
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        for file in (io.BytesIO(content), pipe):
+            found: list[bytes] = []
+            for block in Blocks(file, most, 14):
+                assert block.first_line == len(found) + 1
+                held = block.content.splitlines(keepends=True)
+                assert len(held) <= most
+                found += held
+            cut = found.pop(3)
+            assert found == [b"one\n", b"\n", b"three and more\n", b"\n", b"last"]
+            assert cut.startswith(b"long" * 4)
+            assert 14 + 2 < len(cut) <= 14 + 2 + 1 + chunk

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import covey as library
+from covey.events import parse_json
 from tests.cli.conftest import EVENTS, MATCHES, SUBSCRIPTIONS, Outcome, lines
 
 Run = Callable[..., Outcome]
@@ -75,6 +78,46 @@ def test_skipped_events_keep_their_numbers(covey: Run, subscriptions: Path, tmp_
     assert bad == [3, 4, 5, 7]
     assert "line 5: attribute 'price': lists are nested more than 32 deep" in done.err
     assert done.err.splitlines()[-1] == "covey: left out 4 events"
+
+
+@pytest.mark.parametrize("size", [3, 64, 1000])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("gzipped", [False, True])
+def test_many_lines_are_matched_and_complained_of_as_one_by_one(
+    covey: Run, subscriptions: Path, tmp_path: Path, size: int, threads: int, gzipped: bool
+) -> None:
+    deep = f'{{"company": "IBM", "price": {"[" * 33}1{"]" * 33}}}'
+    some = [EVENTS[0], "", "{", '{"price": 5, "price": 500}', deep, EVENTS[3], " \t", '\ufeff{"price": 1}', "[1]"]
+    rows = [some[at * at % 23 % len(some)] for at in range(300)]
+    index = library.Index()
+    index.add_many(SUBSCRIPTIONS)
+    expected: list[dict[str, object]] = []
+    wrong: list[int] = []
+    number = 0
+    for at, row in enumerate(rows, 1):
+        try:
+            event = row if isinstance(row, dict) else parse_json(row, first=at == 1)
+            found = None if event is None else index.match(event)
+        except library.EventError:
+            wrong.append(at)
+            found = []
+        if found:
+            expected.append({"event": number, "subscriptions": found})
+        number += found is not None
+    path = lines(tmp_path / "e.jsonl", rows)
+    if gzipped:
+        path = tmp_path / "e.jsonl.gz"
+        path.write_bytes(gzip.compress((tmp_path / "e.jsonl").read_bytes()))
+    options = ("--batch-size", size, "--threads", threads)
+    done = covey("match", subscriptions, path, "--on-error", "skip", *options)
+    assert (done.code, done.rows) == (0, expected)
+    said = [int(line.split(" line ")[1].split(":")[0]) for line in done.err.splitlines() if " line " in line]
+    assert said == wrong
+    done = covey("match", subscriptions, path, *options)
+    before = sum(row != "" and not (isinstance(row, str) and row.isspace()) for row in rows[: wrong[0] - 1])
+    assert (done.code, done.rows) == (1, [row for row in expected if int(str(row["event"])) < before])
+    assert len(done.err.splitlines()) == 2
+    assert f"{path} line {wrong[0]}: " in done.err
 
 
 def test_a_row_of_csv_with_a_field_too_many(covey: Run, subscriptions: Path, tmp_path: Path) -> None:

@@ -2,26 +2,38 @@
 
 An event's number is that of its row, from 0; rows that can't be read keep their number, so numbers stay those of the
 file. Blank lines of JSON are no rows. With `--on-error raise` everything before a bad row is still handed on first.
+
+Lines of JSON stay bytes: each of some threads takes a block, reads it into columns and matches it, while this one reads
+the file and hands on what is done, in order. A handful of lines is read by Python, sooner than kernels are loaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import IO, Any
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import IO, Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from covey.cli import csv_files
-from covey.cli.lines import lines_of
+from covey.cli.lines import Block, Blocks
 from covey.cli.sources import Source
 from covey.cli.subscriptions import open_parquet
 from covey.cli.terminal import BadRowsError, Report, Step, one_line
 from covey.errors import EventError
-from covey.events import BadLine, Schema, read_json_lines
+from covey.events import BadLine, Schema
+from covey.events.json_batches import JsonLines
+from covey.events.limits import DEFAULT_EVENT_LIMITS
+from covey.events.term_columns import attributes_of
+from covey.kernels import kernels_loaded
 from covey.matching import Index, Matches
+from covey.matching.threads import workers_for
+
+T = TypeVar("T")
 
 _ARROW_TYPES: Mapping[str, pa.DataType] = {
     "int": pa.int64(),
@@ -32,30 +44,46 @@ _ARROW_TYPES: Mapping[str, pa.DataType] = {
 }
 
 
+_HANDFUL = 32
+"""Lines that are read without kernels, as long as none is loaded."""
+
+
 @dataclass(frozen=True, slots=True)
 class EventBatch:
     """Some events, their rows' numbers, and the lines on which they stand, where a file has lines."""
 
-    events: pa.RecordBatch | Sequence[Mapping[str, Any]]
+    events: pa.RecordBatch | Sequence[Mapping[str, Any]] | JsonLines
     numbers: NDArray[np.int64]
-    lines: Sequence[int] | None = None
+    lines: NDArray[np.int64] | None = None
+    bad: Sequence[BadLine] = ()
+    """Lines between these that are no events, and have numbers too."""
 
     def __len__(self) -> int:
         return len(self.numbers)
 
+    @property
+    def rows(self) -> int:
+        """How many there are, those that are no events too."""
+        return len(self.numbers) + len(self.bad)
+
     def part(self, first: int, last: int) -> EventBatch:
-        """The events from `first` to before `last`."""
-        events = (
-            self.events.slice(first, last - first)
-            if isinstance(self.events, pa.RecordBatch)
-            else self.events[first:last]
-        )
-        lines = None if self.lines is None else self.lines[first:last]
-        return EventBatch(events, self.numbers[first:last], lines)
+        """The events from `first` to before `last`, with the bad lines between them; the ends of the batch have those
+        that are before or behind all events."""
+        if isinstance(self.events, pa.RecordBatch):
+            return EventBatch(self.events.slice(first, last - first), self.numbers[first:last])
+        events = self.events.part(first, last) if isinstance(self.events, JsonLines) else self.events[first:last]
+        assert self.lines is not None
+        above = 0 if first == 0 else self.lines[first]
+        below = np.inf if last == len(self) else self.lines[last]
+        bad = [line for line in self.bad if above <= line.line < below]
+        return EventBatch(events, self.numbers[first:last], self.lines[first:last], bad)
 
     def place(self) -> str:
         """Where the first event stands, for an error."""
         return f"row {self.numbers[0]}" if self.lines is None else f"line {self.lines[0]}"
+
+
+Outcome: TypeAlias = "Matches | EventError"
 
 
 class EventFile:
@@ -75,13 +103,40 @@ class EventFile:
 
     def batches(self) -> Iterator[EventBatch]:
         """The events in order."""
+        for batch, _ in self._tried(lambda _: None, 1):
+            if batch.bad and not self._skip:
+                before = self._before_bad(batch)
+                if len(before):
+                    yield before
+            elif len(batch):
+                yield batch
+            self._report_lines(batch.bad)
+
+    def matches(self, threads: int | None) -> Iterator[tuple[EventBatch, Matches]]:
+        """The events in order with their matches, without those that can't be read or matched."""
+        workers = workers_for(threads)
+        each = 1 if self.source.format == "jsonl" else workers
+        for batch, outcome in self._tried(lambda batch: self._match(batch, each), workers):
+            if batch.bad and not self._skip:
+                before = self._before_bad(batch)
+                yield from self._settled(before, self._match(before, workers))
+                self._report_lines(batch.bad)
+            yield from self._settled(batch, outcome)
+
+    def _tried(self, work: Callable[[EventBatch], T], workers: int) -> Iterator[tuple[EventBatch, T]]:
+        """All batches in order, each with what some work made of it, and progress told."""
         with self.source.open() as (file, raw):
             size = self.source.size
-            for batch in _READERS[self.source.format](self, file):
-                if not len(batch):
+            if self.source.format == "jsonl":
+                done = self._json_lines(file, work, workers)
+            else:
+                done = ((batch, work(batch)) for batch in _READERS[self.source.format](self, file))
+            rows = 0
+            for batch, outcome in done:
+                if not batch.rows:
                     continue
-                yield batch
-                rows = int(batch.numbers[-1]) + 1
+                rows = max(rows + batch.rows, int(batch.numbers[-1]) + 1 if len(batch) else 0)
+                yield batch, outcome
                 if self._rows is not None:
                     self._step(rows, rows, self._rows)
                 else:
@@ -93,54 +148,63 @@ class EventFile:
         if not self._skip:
             raise BadRowsError("stopped at that event; --on-error skip goes on without such events")
 
-    def matched(self, batch: EventBatch, threads: int | None) -> Iterator[tuple[EventBatch, Matches]]:
+    def _match(self, batch: EventBatch, threads: int) -> Outcome:
+        try:
+            return self._index.match_batch(batch.events, threads=threads)
+        except EventError as error:
+            return error
+
+    def _settled(self, batch: EventBatch, outcome: Outcome) -> Iterator[tuple[EventBatch, Matches]]:
         """A batch with its matches; where an event can't be matched, what is before it and after it, by halving."""
-        try:
-            found = self._index.match_batch(batch.events, threads=threads)
-        except EventError as error:
-            if len(batch) == 1:
-                self.bad(batch.place(), one_line(error).removeprefix("row 0: ").removeprefix("event 0: "))
-                return
-        else:
-            yield batch, found
+        if not isinstance(outcome, EventError):
+            yield batch, outcome
+            self._report_lines(batch.bad)
             return
-        try:
-            self._index.match_batch(batch.part(0, 0).events, threads=1)
-        except EventError as error:
-            raise EventError(f"{self.source.name}: {one_line(error)}") from None  # a column, not a row, is wrong
+        if len(batch) == 1:
+            place = batch.place()
+            self._report_lines([line for line in batch.bad if line.line < self._line(batch)])
+            problem = one_line(outcome)
+            for prefix in ("row 0: ", "event 0: ", f"{place}: "):
+                problem = problem.removeprefix(prefix)
+            self.bad(place, problem)
+            self._report_lines([line for line in batch.bad if line.line > self._line(batch)])
+            return
+        if isinstance(batch.events, pa.RecordBatch):
+            wrong = self._match(batch.part(0, 0), 1)
+            if isinstance(wrong, EventError):
+                raise EventError(f"{self.source.name}: {one_line(wrong)}")  # a column, not a row, is wrong
         middle = len(batch) // 2
-        yield from self.matched(batch.part(0, middle), threads)
-        yield from self.matched(batch.part(middle, len(batch)), threads)
+        for half in (batch.part(0, middle), batch.part(middle, len(batch))):
+            yield from self._settled(half, self._match(half, 1))
 
-    def json_lines(self, file: IO[bytes]) -> Iterator[EventBatch]:
-        """Batches of JSON lines: full ones, or what has come so far from a pipe that has no more yet."""
-        lines, unread = lines_of(file), list[BadLine]()
-        events: list[dict[str, Any]] = []
-        numbers: list[int] = []
-        places: list[int] = []
-        rows = 0
-        for event in read_json_lines(lines, name="", bad=unread):  # type: ignore[arg-type]
-            if unread or len(events) >= self._size:
-                if events:
-                    yield EventBatch(events, np.array(numbers), places)
-                    events, numbers, places = [], [], []
-                rows += len(unread)
-                self._report_lines(unread)
-            events.append(event)
-            numbers.append(rows)
-            places.append(lines.number)
-            rows += 1
-            if lines.waiting():
-                yield EventBatch(events, np.array(numbers), places)
-                events, numbers, places = [], [], []
-        if events:
-            yield EventBatch(events, np.array(numbers), places)
-        self._report_lines(unread)
+    @staticmethod
+    def _line(batch: EventBatch) -> int:
+        return 0 if batch.lines is None else int(batch.lines[0])
 
-    def _report_lines(self, unread: list[BadLine]) -> None:
+    def _before_bad(self, batch: EventBatch) -> EventBatch:
+        assert batch.lines is not None
+        before = batch.part(0, int(np.searchsorted(batch.lines, batch.bad[0].line)))
+        return replace(before, bad=())
+
+    def _report_lines(self, unread: Sequence[BadLine]) -> None:
         for line in unread:
             self.bad(f"line {line.line}", line.message.partition(": ")[2])
-        unread.clear()
+
+    def _json_lines(
+        self, file: IO[bytes], work: Callable[[EventBatch], T], workers: int
+    ) -> Iterator[tuple[EventBatch, T]]:
+        """Batches of JSON lines: full ones, or what has come so far from a pipe that has no more yet."""
+        blocks = Blocks(file, self._size, DEFAULT_EVENT_LIMITS.line_length)
+        names = attributes_of(self._index.tested)
+
+        def done(block: Block) -> tuple[EventBatch, T]:
+            batch = _batch(block, names)
+            return batch, work(batch)
+
+        rows = 0
+        for batch, outcome in _in_order(blocks, done, workers):
+            yield replace(batch, numbers=batch.numbers + rows), outcome
+            rows += batch.rows
 
     def csv(self, file: IO[bytes]) -> Iterator[EventBatch]:
         """Batches of CSV. Arrow parses ahead, so a bad row is held back until the rows before it are out."""
@@ -187,8 +251,41 @@ class EventFile:
             row += batch.num_rows
 
 
+def _batch(block: Block, names: Sequence[str]) -> EventBatch:
+    """The events of a block, numbered from 0."""
+    bad: list[BadLine] = []
+    lines = JsonLines(block.content, bad=bad, first_line=block.first_line)
+    events: JsonLines | list[dict[str, Any]]
+    if lines.line_count <= _HANDFUL and not kernels_loaded():
+        read = lines.events()
+        events, places = list(read.values()), np.fromiter(read, np.int64, len(read))
+    else:
+        events, places = lines, lines.scan(names)
+    numbers = np.arange(len(places)) + np.searchsorted([line.line for line in bad], places)
+    return EventBatch(events, numbers, places, bad)
+
+
+def _in_order(blocks: Iterable[Block], work: Callable[[Block], T], workers: int) -> Iterator[T]:
+    """What some work makes of blocks, on threads, with one block more than these have in hand; in the blocks' order.
+    Nothing is held back while a pipe has no more."""
+    if workers == 1:
+        yield from map(work, blocks)
+        return
+    with ThreadPoolExecutor(workers, thread_name_prefix="covey-read") as pool:
+        started: deque[Future[T]] = deque()
+        try:
+            for block in blocks:
+                started.append(pool.submit(work, block))
+                while started and (block.last or len(started) > workers or started[0].done()):
+                    yield started.popleft().result()
+            while started:
+                yield started.popleft().result()
+        finally:
+            for one in started:
+                one.cancel()
+
+
 _READERS: Mapping[str, Callable[[EventFile, IO[bytes]], Iterator[EventBatch]]] = {
-    "jsonl": EventFile.json_lines,
     "csv": EventFile.csv,
     "parquet": EventFile.parquet,
 }

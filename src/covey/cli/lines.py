@@ -1,8 +1,8 @@
-"""Lines of a file or a pipe, with the number of the line that was read last.
+"""Lines of a file or a pipe: one at a time with its number, or many at once in one buffer.
 
-A pipe may be slow: `covey match subscriptions.jsonl -` at the end of `tail -f` must not hold events back until a batch
-is full. `waiting` says when the next line isn't there yet, so that what has come can be matched meanwhile. Python's
-own buffered reader can't tell what it holds, so a pipe's bytes are held here.
+A pipe may be slow: `covey match subscriptions.jsonl -` at the end of `tail -f` must not hold events back until a block
+is full. So a block ends where the next line isn't there yet, and says so. Python's own buffered reader can't tell what
+it holds, so blocks of a pipe are read past it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,98 @@ import io
 import os
 import select
 import stat
-from typing import IO
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Final
 
-_CHUNK = 1 << 18
+_CHUNK: Final = 1 << 18
+_BLOCK: Final = 1 << 21
+"""Bytes of a block: enough events for kernels to be at their best, and of a middling file several for threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines, one after the other."""
+
+    content: bytes
+    first_line: int
+    last: bool
+    """Whether nothing more is there yet, or ever."""
+
+
+class Blocks:
+    """A file's lines, many at a time; of one that is longer than the limit only as much as tells that."""
+
+    def __init__(self, file: IO[bytes], most_lines: int, line_length: int) -> None:
+        self._file = file
+        self._lines = most_lines
+        self._longest = line_length + 2  # a line end of two bytes doesn't count
+        self._pipe = _descriptor(file)
+        self._held = bytearray()
+        self._cutting = False
+        self._line = 1
+
+    def __iter__(self) -> Iterator[Block]:
+        ended = False
+        while not ended:
+            try:
+                chunk = self._more()
+            except (EOFError, OSError, zlib.error):
+                yield from self._whole(ended=False)  # what came before the damage
+                raise
+            ended = not chunk
+            self._take(chunk)
+            if ended or len(self._held) >= _BLOCK or self._waiting():
+                yield from self._whole(ended)
+
+    def _more(self) -> bytes:
+        if self._pipe is not None:
+            return os.read(self._pipe, _CHUNK)
+        return self._file.read1(_BLOCK)  # type: ignore[attr-defined, no-any-return]
+
+    def _waiting(self) -> bool:
+        return self._pipe is not None and not select.select([self._pipe], [], [], 0)[0]
+
+    def _take(self, chunk: bytes) -> None:
+        if self._cutting:
+            end = chunk.find(b"\n")
+            if end < 0:
+                return
+            chunk, self._cutting = chunk[end:], False
+        self._held += chunk
+        start = self._held.rfind(b"\n") + 1
+        if len(self._held) - start > self._longest:
+            del self._held[start + self._longest :]
+            self._cutting = True
+
+    def _whole(self, ended: bool) -> Iterator[Block]:
+        """The whole lines that are held, in blocks; at the end all that is held."""
+        end = len(self._held) if ended else self._held.rfind(b"\n") + 1
+        content = bytes(self._held[:end])
+        del self._held[:end]
+        start = 0
+        while start < len(content):
+            stop, count = _after_lines(content, start, self._lines)
+            last = stop == len(content) and (ended or self._waiting())
+            yield Block(content if stop - start == len(content) else content[start:stop], self._line, last)
+            self._line += count
+            start = stop
+
+
+def _after_lines(content: bytes, start: int, most: int) -> tuple[int, int]:
+    """Where so many lines end, or all that there are; and how many they are."""
+    count = content.count(b"\n", start)
+    if count < most or (count == most and content.endswith(b"\n")):
+        return len(content), count
+    at = start
+    for _ in range(most):
+        at = content.index(b"\n", at) + 1
+    return at, most
 
 
 class Lines:
-    """A file's lines."""
+    """A file's lines, one at a time."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -27,63 +112,16 @@ class Lines:
 
     def readline(self, limit: int = -1, /) -> bytes:
         """The next line, or `limit` bytes of it."""
-        line = self._next(limit)
+        line = self._file.readline(limit)
         if line and not self._inside:
             self.number += 1
         self._inside = bool(line) and not line.endswith(b"\n")
         return line
 
-    def _next(self, limit: int) -> bytes:
-        return self._file.readline(limit)
 
-    def waiting(self) -> bool:
-        """Whether the next line has yet to be written."""
-        return False
-
-
-class PipeLines(Lines):
-    """The lines of a pipe, a socket or a terminal."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        super().__init__(file)
-        self._descriptor = file.fileno()
-        self._held = bytearray()
-        self._searched = 0
-        self._ended = False
-
-    def _next(self, limit: int) -> bytes:
-        while not (end := self._line_end()) and not (0 <= limit <= len(self._held)) and self._more():
-            pass
-        end = end or len(self._held)
-        end = min(end, limit) if limit >= 0 else end
-        line = bytes(self._held[:end])
-        del self._held[:end]
-        self._searched = 0
-        return line
-
-    def _line_end(self) -> int:
-        """Just after the first line end that is held; 0 where there is none."""
-        end = self._held.find(b"\n", self._searched) + 1
-        self._searched = max(end - 1, 0) if end else len(self._held)
-        return end
-
-    def _more(self) -> bool:
-        chunk = os.read(self._descriptor, _CHUNK)
-        self._held += chunk
-        self._ended = not chunk
-        return not self._ended
-
-    def waiting(self) -> bool:
-        """Whether the next line has yet to be written."""
-        if self._line_end() or self._ended:
-            return False
-        return not select.select([self._descriptor], [], [], 0)[0]
-
-
-def lines_of(file: IO[bytes]) -> Lines:
-    """The lines of an open file, of the kind that suits it."""
-    try:
-        regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-    except (OSError, io.UnsupportedOperation):
-        regular = True
-    return Lines(file) if regular or os.name == "nt" else PipeLines(file)
+def _descriptor(file: IO[bytes]) -> int | None:
+    """That of a pipe, a socket or a terminal; None of other files, which never make one wait."""
+    raw = getattr(file, "raw", None)
+    if not isinstance(raw, io.FileIO) or stat.S_ISREG(os.fstat(raw.fileno()).st_mode) or os.name == "nt":
+        return None
+    return raw.fileno()

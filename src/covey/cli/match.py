@@ -51,10 +51,9 @@ def run(options: MatchOptions) -> int:
         )
         output = results(options.output, count=options.count)
         try:
-            for batch in events.batches():
-                for part, found in events.matched(batch, options.threads):
-                    _write(output, part, found, everything=options.all)
-                    _add(totals, part, found)
+            for batch, found in events.matches(options.threads):
+                _write(output, batch, found, everything=options.all)
+                _add(totals, batch, found)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 f"interrupted after {totals.events:,} events ({totals}); they are written"

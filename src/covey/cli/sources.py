@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,7 +66,7 @@ class Source:
             with gzip.GzipFile(fileobj=raw) as unpacked, io.BufferedReader(unpacked) as file:
                 try:
                     yield file, raw
-                except (EOFError, gzip.BadGzipFile) as error:
+                except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                     raise CoveyError(f"{self.name}: not a whole gzip file: {error}") from None
 
 

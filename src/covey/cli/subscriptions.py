@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from covey.cli import csv_files
-from covey.cli.lines import lines_of
+from covey.cli.lines import Lines
 from covey.cli.options import FilterOptions, IndexOptions, MeaningOptions
 from covey.cli.rule_files import RuleFiles, are_files
 from covey.cli.sources import Format, Source, is_index, source
@@ -73,7 +73,7 @@ class SubscriptionFile:
 
     def json_lines(self, file: IO[bytes]) -> Iterator[tuple[int, Any, Any]]:
         """Rows of JSON lines."""
-        lines, bad = lines_of(file), list[BadLine]()
+        lines, bad = Lines(file), list[BadLine]()
 
         def say() -> None:
             for line in bad:

@@ -93,11 +93,21 @@ def _one_by_one(read: Callable[[Share], None], shares: Sequence[Share]) -> None:
         read(share)
 
 
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """What the lines hold of some attributes, and which of them are events."""
+
+    names: tuple[str, ...]
+    found: Any
+    left: dict[int, dict[str, Any]]
+    lines: NDArray[np.int64]
+
+
 class JsonLines:
     """Lines of JSON in one buffer, an event each; blank ones are skipped.
 
-    A line that isn't an event raises an EventError with its number when columns are asked for, or is added to `bad`
-    where that is given.
+    A line that isn't an event raises an EventError with its number when the lines are read, or is added to `bad` where
+    that is given. `first_line` is the number of the first one, for a buffer that is a part of a file.
     """
 
     def __init__(
@@ -107,26 +117,65 @@ class JsonLines:
         bad: list[BadLine] | None = None,
         limits: EventLimits = DEFAULT_EVENT_LIMITS,
         spread: Spread = _one_by_one,
+        first_line: int = 1,
     ) -> None:
         self._view = memoryview(buffer).cast("B")
         self._data = np.frombuffer(self._view if len(self._view) else b"\n", np.uint8)
         self._bad = bad
         self._limits = limits
         self._spread = spread
+        self._first = first_line
+        self._starts, self._ends = self._bounds()
+        self._scanned: _Scanned | None = None
         self._left: dict[int, dict[str, Any] | None] = {}
         """Lines that Python has read: their events, or None for those that are none."""
-        self._events: list[tuple[int, int]] = []
-        """Where the lines begin and end that are events, once they were read."""
+
+    @property
+    def line_count(self) -> int:
+        """How many lines there are, events or not."""
+        return len(self._starts)
+
+    def events(self) -> dict[int, dict[str, Any]]:
+        """All events by the numbers of their lines, each read by Python: for a handful, which needs no kernel."""
+        texts = (bytes(self._view[start:end]) for start, end in zip(self._starts, self._ends, strict=True))
+        found = {self._first + line: self._event(line, text) for line, text in enumerate(texts)}
+        return {number: event for number, event in found.items() if event is not None}
+
+    def scan(self, names: Iterable[str]) -> NDArray[np.int64]:
+        """Read the lines through, noting where the named attributes stand; gives the numbers of those that are events.
+        `pieces` of the same names then costs no more reading."""
+        return self._scan(tuple(names)).lines + self._first
+
+    def part(self, first: int, last: int) -> JsonLines:
+        """The events from `first` to before `last`, after `scan`; lines that are none aren't told of again."""
+        assert self._scanned is not None
+        lines = self._scanned.lines[first:last]
+        if not len(lines):
+            return JsonLines(b"", bad=[], limits=self._limits)
+        inside = self._view[int(self._starts[lines[0]]) : int(self._ends[lines[-1]])]
+        return JsonLines(
+            inside, bad=[], limits=self._limits, spread=self._spread, first_line=self._first + int(lines[0])
+        )
 
     def pieces(self, names: Iterable[str]) -> tuple[int, dict[str, tuple[Piece, ...]]]:
         """How many events there are, and the named attributes of all of them."""
-        tree = name_tree(tuple(names))
-        starts, ends = self._bounds()
+        scanned = self._scan(tuple(names))
+        length = len(scanned.lines)
+        kept: Rows | None = None if length == self.line_count else scanned.lines
+        return length, {
+            name: self._column(name, number, scanned.found, kept, length, scanned.left)
+            for number, name in enumerate(scanned.names)
+        }
+
+    def _scan(self, names: tuple[str, ...]) -> _Scanned:
+        if self._scanned is not None and self._scanned.names == names:
+            return self._scanned
+        tree, starts, ends = name_tree(names), self._starts, self._ends
         found = _kernels.Found(
             np.empty(len(starts), np.uint8),
-            np.zeros((len(tree.names), len(starts)), np.uint8),
-            np.empty((len(tree.names), len(starts)), np.int64),
-            np.zeros((len(tree.names), len(starts)), np.int32),
+            np.zeros((len(names), len(starts)), np.uint8),
+            np.empty((len(names), len(starts)), np.int64),
+            np.zeros((len(names), len(starts)), np.int32),
         )
 
         def read(share: Share) -> None:
@@ -134,23 +183,19 @@ class JsonLines:
 
         self._spread(read, [(at, min(at + _SHARE, len(starts))) for at in range(0, len(starts), _SHARE)])
         found.lines[ends - starts > self._limits.line_length] = _kernels.LEFT
-        left = self._read_left(np.flatnonzero(found.lines == _kernels.LEFT), starts, ends, found)
-        lines = np.flatnonzero(found.lines == _kernels.EVENT)
-        self._events = list(zip(starts[lines].tolist(), ends[lines].tolist(), strict=True))
-        length = len(lines)
-        kept: Rows | None = None if length == len(starts) else lines
-        return length, {
-            name: self._column(name, number, found, kept, length, left) for number, name in enumerate(tree.names)
-        }
+        left = self._read_left(np.flatnonzero(found.lines == _kernels.LEFT), found)
+        self._scanned = _Scanned(names, found, left, np.flatnonzero(found.lines == _kernels.EVENT))
+        return self._scanned
 
     def present(self, name: str, defined: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which events have an attribute, be it null, given those that define it; after `pieces`. Lines that hold the
         name are read by Python."""
+        assert self._scanned is not None
         there = defined.copy()
         last = f'{name.rpartition(".")[2]}"'.encode()
         for row in np.flatnonzero(~defined).tolist():
-            start, end = self._events[row]
-            line = bytes(self._view[start:end])
+            at = self._scanned.lines[row]
+            line = bytes(self._view[int(self._starts[at]) : int(self._ends[at])])
             if last in line or b"\\" in line:
                 event = parse_json(line)
                 there[row] = event is not None and is_present(event, name)
@@ -165,14 +210,12 @@ class JsonLines:
             starts[1:] = ends[:-1] + 1
         return starts, ends
 
-    def _read_left(
-        self, lines: Rows, starts: NDArray[np.int64], ends: NDArray[np.int64], found: Any
-    ) -> dict[int, dict[str, Any]]:
+    def _read_left(self, lines: Rows, found: Any) -> dict[int, dict[str, Any]]:
         """The events of lines that the kernel left, by line; whether each is one is noted in `found.lines`."""
         left: dict[int, dict[str, Any]] = {}
         for line in lines.tolist():
             if line not in self._left:
-                self._left[line] = self._event(line + 1, bytes(self._view[int(starts[line]) : int(ends[line])]))
+                self._left[line] = self._event(line, bytes(self._view[int(self._starts[line]) : int(self._ends[line])]))
             event = self._left[line]
             found.lines[line] = _kernels.BLANK if event is None else _kernels.EVENT
             found.kinds[:, line] = _kernels.MISSING
@@ -180,7 +223,8 @@ class JsonLines:
                 left[line] = event
         return left
 
-    def _event(self, number: int, text: bytes) -> dict[str, Any] | None:
+    def _event(self, line: int, text: bytes) -> dict[str, Any] | None:
+        number = self._first + line
         try:
             if len(text.rstrip(b"\r")) > self._limits.line_length:
                 raise EventError(f"longer than {self._limits.line_length:,} characters; raise EventLimits.line_length")
@@ -234,7 +278,7 @@ class JsonLines:
             try:
                 values[row] = attribute_value(event, name)
             except (TypeError, ValueError, OverflowError) as error:
-                raise EventError(f"line {line + 1}: attribute {name!r}: {error}") from None
+                raise EventError(f"line {self._first + line}: attribute {name!r}: {error}") from None
         return values
 
 

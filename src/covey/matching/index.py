@@ -488,7 +488,7 @@ class Index:
             state.compiled.head = Sealed.fresh(self._segment(list(state.head.items())))
         return state.compiled.head
 
-    def match_batch(self, events: Batch, *, threads: int | None = None) -> Matches:
+    def match_batch(self, events: Batch | JsonLines, *, threads: int | None = None) -> Matches:
         """Match many events at once.
 
         `events` is an Arrow table or record batch, one row an event, or a list or iterator of mappings.
