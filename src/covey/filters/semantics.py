@@ -113,10 +113,10 @@ class Decoded(dict[str, Any]):
 
 
 def is_present(event: Mapping[str, Any], name: str) -> bool:
-    """Whether an event has an attribute by its dotted name, be it null."""
+    """Whether an event has an attribute by its dotted name, be it null. A record isn't a value, its fields are."""
     if isinstance(event, Decoded):
         event = event.given
-    if name in event:
+    if name in event and not isinstance(event[name], Mapping):
         return True
     head, dot, rest = name.partition(".")
     while dot:

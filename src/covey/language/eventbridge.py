@@ -6,7 +6,8 @@ All fields must be met, each by one of the values in its list; `$or` has alterna
 behind EventBridge, has it: the pattern becomes branches, one for each choice of alternatives, and each branch a list of
 values for each path. A field whose value is a list is met if one of its elements is; fields in records of one list are
 met in one and the same record. What EventBridge refuses is refused here, with the path of what is wrong: fields without
-a list, empty lists and objects, unknown matchers, `**` in wildcards, ranges from high to low, a field named twice.
+a list, empty lists and objects, unknown matchers, `**` in wildcards, ranges from high to low, numbers beyond doubles, a
+field named twice.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite
 from typing import Any, Final, NoReturn, TypeAlias
 
 from covey.errors import FilterError, FilterSyntaxError, LimitError
-from covey.filters.algebra import FALSE, TRUE, And, Filter, Is, Not, all_of, any_of, depth
+from covey.filters.algebra import TRUE, And, Filter, Is, Not, all_of, any_of, depth
 from covey.filters.caseless import IEndsWith, IEquals, IStartsWith
 from covey.filters.networks import CidrMatch
 from covey.filters.predicates import ArrayContains, Compare, ElementTest, EndsWith, In, IsNull, Like, StartsWith
@@ -33,9 +36,6 @@ BRANCHES: Final = 1_000
 _RESERVED: Final = frozenset(
     {"exactly", "prefix", "suffix", "equals-ignore-case", "anything-but", "numeric", "cidr", "exists", "wildcard"}
 )
-_LARGEST: Final = 5e9
-"""Numbers that ranges may have."""
-
 _ELEMENT: Final = "x"
 """What elements are called, in lists within lists too: tests of elements name theirs alone."""
 _LISTS: Final = 3
@@ -66,7 +66,7 @@ def parse_eventbridge(text: str, limits: Limits) -> Filter:
     if len(text) > limits.text_length:
         raise over_limit(f"the pattern has {len(text):,} characters", "text_length", limits)
     try:
-        loaded = json.loads(text, object_pairs_hook=_object, parse_constant=_not_json)
+        loaded = json.loads(text, object_pairs_hook=_object, parse_constant=_not_json, parse_float=_float)
     except json.JSONDecodeError as error:
         raise FilterSyntaxError(f"this is not JSON: {error.msg}", text, error.pos) from None
     except ValueError as error:
@@ -95,8 +95,8 @@ class _Reader:
             raise over_limit(f"the pattern is nested {level:,} levels deep or more", "depth", self.limits)
         for key, value in form.items():
             here = (*path, key)
-            if key == "$or" and _alternatives(value):
-                branches = self.choice(value, path, branches, level)
+            if key == "$or":
+                branches = self.choice(_alternatives(value, _shown(here)), path, branches, level)
             elif reserved and key in _RESERVED:
                 raise _error(_shown(here), f"{key} is a matcher, which can't be a field inside $or")
             elif isinstance(value, dict):
@@ -214,7 +214,7 @@ class _Reader:
                 raise _error(f"{path}.{key}", "empty lists are not allowed")
             if key in ("prefix", "suffix") and "" in listed:
                 raise _error(f"{path}.{key}", f"an empty {key} is not allowed here")
-            tests = [self.texts(key, one, f"{path}.{key}") for one in listed]
+            tests = [self.texts(key, self.text(one, f"{path}.{key}"), f"{path}.{key}") for one in listed]
             return Matcher(lambda name: _other(name, any_of(test(name) for test in tests)))
         listed = value if isinstance(value, list) else [value]
         if not listed:
@@ -223,6 +223,8 @@ class _Reader:
         texts = [isinstance(one, str) for one in listed]
         if not all(numbers) and not all(texts):
             raise _error(path, "anything-but takes strings or numbers, and not both")
+        for one in listed:
+            _comparable(one, path)
         values = tuple(dict.fromkeys(listed))
         return Matcher(lambda name: _other(name, In(name, values)))
 
@@ -236,8 +238,7 @@ class _Reader:
                 raise _error(path, "an operator is one of = < <= > >=")
             if isinstance(bound, bool) or not isinstance(bound, (int, float)):
                 raise _error(path, f"the value of {operator} is a number")
-            if abs(bound) > _LARGEST:
-                raise _error(path, "a number is from -5e9 to 5e9")
+            _comparable(bound, path)
         if len(operators) == 1:
             return lambda name: Compare(name, operators[0], bounds[0])
         if operators[0] not in (">", ">=") or operators[1] not in ("<", "<="):
@@ -301,13 +302,17 @@ def _fields(node: Node, prefix: str, lists: int) -> list[Filter]:
 
 
 def _field(name: str, matchers: list[Matcher]) -> Filter:
-    """A field by its value, or one element of it."""
+    """A field by its value, or by one value in it, where it is a list, in lists within lists too."""
     tests = [matcher.test for matcher in matchers if matcher.test is not None]
     constants = [matcher.constant for matcher in matchers if matcher.constant is not None]
     found = _equal(name, constants)
     found += [test(name) for test in tests]
+    of_element = any_of(test(_ELEMENT) for test in tests)
     if tests:
-        found.append(ElementTest(name, any_of(test(_ELEMENT) for test in tests)))
+        found.append(ElementTest(name, of_element))
+    if tests or constants:
+        of_inner = [ArrayContains(_ELEMENT, constant) for constant in dict.fromkeys(constants)]
+        found.append(ElementTest(name, any_of((*of_inner, *([ElementTest(_ELEMENT, of_element)] if tests else ())))))
     if Matcher() in matchers:
         found.append(_there(name))
     return any_of(found)
@@ -326,9 +331,14 @@ def _equal(name: str, constants: list[Scalar]) -> list[Filter]:
 
 
 def _there(name: str) -> Filter:
-    """A field that has a value: an empty list has none."""
-    empty = ElementTest(name, FALSE, every=True)
-    return And((Not(IsNull(name)), _untrue(empty)))
+    """A field that has a value, be it null: a list has one if an element does, and a record has none of its own."""
+    inner = any_of((_untrue(_is_list(_ELEMENT)), ElementTest(_ELEMENT, _untrue(_is_list(_ELEMENT)))))
+    return any_of((And((Not(IsNull(name)), _untrue(_is_list(name)))), _null(name), ElementTest(name, inner)))
+
+
+def _is_list(name: str) -> Filter:
+    """A list; of an element, also a record."""
+    return ElementTest(name, TRUE, every=True)
 
 
 def _present(path: tuple[str, ...], prefix: str, lists: int) -> Filter:
@@ -350,21 +360,18 @@ def _null(name: str) -> Filter:
 
 def _other(name: str, these: Filter) -> Filter:
     """A value that is none of these, of whatever kind, null too; a list is looked at by its elements."""
-    is_list = ElementTest(name, TRUE, every=True)
-    return any_of((And((Not(IsNull(name)), _untrue(is_list), _untrue(these))), _null(name)))
+    return any_of((And((Not(IsNull(name)), _untrue(_is_list(name)), _untrue(these))), _null(name)))
 
 
 def _untrue(condition: Filter) -> Filter:
     return Not(Is(condition, True))
 
 
-def _alternatives(value: Any) -> bool:
-    """Whether $or is what it says: two objects or more, without the names of matchers; else it is a field's name."""
-    return (
-        isinstance(value, list)
-        and len(value) >= 2
-        and all(isinstance(one, dict) and not set(one) & _RESERVED for one in value)
-    )
+def _alternatives(value: Any, path: str) -> list[Any]:
+    """What $or chooses from."""
+    if not isinstance(value, list) or len(value) < 2 or not all(isinstance(one, dict) for one in value):
+        raise _error(path, "$or takes a list of two objects or more, each a pattern")
+    return value
 
 
 def _text(text: str) -> Matcher:
@@ -381,10 +388,14 @@ def _text(text: str) -> Matcher:
 
 def _network(text: str, path: str) -> Test:
     try:
-        network = str(ipaddress.ip_network(text, strict=False))
+        network = ipaddress.ip_network(text, strict=False)
     except ValueError:
-        raise _error(path, f"{text[:60]!a} is not a network; write an address and a length: 10.0.0.0/24") from None
-    return lambda name: CidrMatch(name, network)
+        network = None
+    if network is None or "/" not in text:
+        raise _error(path, f"{text[:60]!a} is not a network; write an address and a length: 10.0.0.0/24")
+    if network.prefixlen == network.max_prefixlen:
+        raise _error(path, f"a network's length is less than {network.max_prefixlen}; write the address itself")
+    return lambda name: CidrMatch(name, str(network))
 
 
 def _escaped(text: str) -> str:
@@ -398,6 +409,21 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise FilterError(f"the key {key[:40]!a} stands twice in one object")
         loaded[key] = value
     return loaded
+
+
+class _Rounded(float):
+    """A number that was written with more digits than a double has."""
+
+
+def _float(written: str) -> float:
+    value = float(written)
+    return value if isfinite(value) and Decimal(repr(value)) == Decimal(written) else _Rounded(value)
+
+
+def _comparable(value: Any, path: str) -> None:
+    """Numbers are compared as doubles, so one that no double is can't be."""
+    if isinstance(value, _Rounded) or (isinstance(value, int) and _float(str(value)) != value):
+        raise _error(path, "the number has more digits than a double, which can't be compared")
 
 
 def _not_json(constant: str) -> NoReturn:
