@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from covey.errors import EventError
@@ -63,11 +62,15 @@ def _inside(array: pa.Array | pa.ChunkedArray) -> Fields:
     """The fields of a struct (null where the struct is), or the values of a map by key."""
 
     def of_struct(name: str) -> pa.Array | pa.ChunkedArray | None:
+        from pyarrow import compute  # here and below: takes longer to import than a first match on mappings does
+
         place = array.type.get_field_index(name)
-        return pc.struct_field(array, [place]) if place >= 0 else None
+        return compute.struct_field(array, [place]) if place >= 0 else None
 
     def of_map(name: str) -> pa.Array | pa.ChunkedArray | None:
-        return pc.map_lookup(array, pa.scalar(name, array.type.key_type), "last")
+        from pyarrow import compute
+
+        return compute.map_lookup(array, pa.scalar(name, array.type.key_type), "last")
 
     return of_struct if pa.types.is_struct(array.type) else of_map
 
@@ -98,7 +101,9 @@ def decode(array: pa.Array | pa.ChunkedArray, name: str) -> tuple[Piece, ...]:
     while isinstance(kind, pa.BaseExtensionType):
         array, kind = array.cast(kind.storage_type), kind.storage_type
     if pa.types.is_run_end_encoded(kind):
-        return decode(pc.run_end_decode(array), name)
+        from pyarrow import compute
+
+        return decode(compute.run_end_decode(array), name)
     if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
         return decode(array.cast(kind.value_type), name)
     decoder = next((decoder for applies, decoder in _DECODERS if applies(kind)), None)
@@ -158,7 +163,7 @@ def _strings(array: pa.DictionaryArray, rows: Rows | None, name: str) -> tuple[P
     if pa.types.is_string_view(words.type):
         words = words.cast(pa.large_string())
     codes = _raw(array.indices, array.type.index_type.to_pandas_dtype(), rows)
-    if words.null_count or pc.count_distinct(words).as_py() < len(words):
+    if words.null_count or len(words.unique()) < len(words):
         words, places = distinct_words(words)
         codes = places[codes]
         valid = codes >= 0
@@ -231,7 +236,7 @@ def _lists(array: pa.Array, rows: Rows | None, name: str) -> tuple[Piece, ...]:
         elements = column_values(decode(flat, name), len(flat))
     except OverflowError:
         raise EventError(f"column {name!r} has an instant outside the years 1 to 9999 in a list") from None
-    lengths = pc.list_value_length(array).drop_null().to_numpy()
+    lengths = array.value_lengths().drop_null().to_numpy()
     ends = np.cumsum(lengths)
     bounds = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
     return (Piece("list", rows, objects([tuple(elements[start:end]) for start, end in bounds])),)

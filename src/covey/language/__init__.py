@@ -8,30 +8,39 @@ Filter to SQL is `covey.filters.printing.to_sql`, since filters print themselves
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Final
 
 from covey.errors import FilterError, LimitError
 from covey.filters.algebra import Filter
 from covey.filters.terms import terms_read_by
 from covey.language.bounds import over_limit
-from covey.language.cesql import parse_cesql
-from covey.language.eventbridge import parse_eventbridge
-from covey.language.jms import parse_amqp, parse_jms
 from covey.language.json_form import from_json, parse_json, to_json
 from covey.language.parser import parse_sql, read_term
-from covey.language.sigma import parse_sigma
 from covey.limits import DEFAULT_LIMITS, Limits
 
 terms_read_by("covey.language")
 
+
+def _read_by(name: str) -> Callable[[str, Limits], Filter]:
+    """A dialect's reader, in a module of that name. Most programs use none; a first match doesn't wait for it."""
+
+    def read(text: str, limits: Limits) -> Filter:
+        module = import_module(f"covey.language.{'jms' if name == 'amqp' else name}")
+        found: Filter = getattr(module, f"parse_{name}")(text, limits)
+        return found
+
+    return read
+
+
 DIALECTS: Final[dict[str, Callable[[str, Limits], Filter]]] = {
     "sql": parse_sql,
     "json": parse_json,
-    "cesql": parse_cesql,
-    "jms": parse_jms,
-    "amqp": parse_amqp,
-    "eventbridge": parse_eventbridge,
-    "sigma": parse_sigma,
+    "cesql": _read_by("cesql"),
+    "jms": _read_by("jms"),
+    "amqp": _read_by("amqp"),
+    "eventbridge": _read_by("eventbridge"),
+    "sigma": _read_by("sigma"),
 }
 
 
