@@ -122,7 +122,7 @@ def test_changes_may_be_written_in_another_dialect(world: World) -> None:
     write(world.changes / "1.jsonl", [row(1, "add", "a", "weight / 2 > 3"), row(1, "add", "b", "weight <")])
     log = world.log(dialect="jms")
     log.refresh()
-    assert texts(log) == {"a": "java_divide(weight, 2) > 3"}
+    assert texts(log) == {"a": "weight / 2 > 3"}
     assert "ends too early" in world.bad()[0]["error"]
     log.snapshot()
     write(world.changes / "2.jsonl", [row(2, "replace", "a", "weight IN (1, 2)")])

@@ -1,8 +1,8 @@
 """Functions that other dialects mean by their operators and that SQL has no word for, as functions of terms.
 
 `cesql_…` are those of CloudEvents SQL 1.0, which casts every operand: values are strings, booleans and integers of 32
-bits, and what CloudEvents SQL calls an error makes the value missing. `java_divide` is the division of JMS selectors:
-of whole numbers it is whole. A filter of these dialects prints with them, so they can be read again as SQL.
+bits, and what CloudEvents SQL calls an error makes the value missing. A filter of this dialect prints with them, so
+that it can be read again as SQL.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from decimal import Decimal
 from typing import Any, Final
 
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
-_LONG: Final = 2**63
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,20}")
 _TRUTHS: Final = {"true": True, "false": False}
 
@@ -121,16 +120,6 @@ def _substring(value: Any, start: Any, length: Any = None) -> str:
         return ""
     first = position - 1 if position > 0 else len(text) + position
     return text[first : first + count]
-
-
-def java_divide(left: Any, right: Any) -> Any:
-    """`/` as Java has it: of whole numbers whole, towards zero."""
-    if isinstance(left, int) and isinstance(right, int):
-        quotient = _truncated(left, right)
-        if not -_LONG <= quotient < _LONG:
-            raise OverflowError("the quotient has more than 64 bits")
-        return quotient
-    return float(left) / float(right)
 
 
 CESQL: Final[tuple[tuple[str, int, int | None, Callable[..., Any], str], ...]] = (

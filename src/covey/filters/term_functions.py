@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from covey.filters import arithmetic
 from covey.filters.casting import text_of
-from covey.filters.dialect_functions import CESQL, java_divide
+from covey.filters.dialect_functions import CESQL
 from covey.filters.times import FIELDS, moment, truncated
 from covey.filters.values import Exact, Kind, Value, compare
 
@@ -235,7 +235,6 @@ _LISTED: Final = (
     TermFunction("date_trunc", ("string", "time"), 2, 2, truncated, Kind.TIMESTAMP),
     TermFunction("element", ("list", "whole"), 2, 2, _element),
     TermFunction("size", ("list",), 1, 1, len, _NUMBER, aliases=("cardinality", "array_size")),
-    TermFunction("java_divide", ("number",), 2, 2, java_divide, _NUMBER),
     *(TermFunction(name, ("any",), least, most, evaluate, Kind(kind)) for name, least, most, evaluate, kind in CESQL),
 )
 

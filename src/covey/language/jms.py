@@ -9,11 +9,14 @@
 A selector is three-valued: what is null makes a test unknown. But a comparison of unlike kinds (a number with a text)
 is false, where SQL here has it unknown, which shows under NOT. So a condition is written in two ways:
 as a filter that is true where the condition is true, and as one that is true where it is false (`_Selectors.filter`).
-The two dialects read the same text and differ in two answers: `<>` of unlike kinds is false in JMS and true in AMQP;
-`5 / 2` is 2 in JMS, as in Java, and 2.5 in AMQP.
+What the standard leaves open is as ActiveMQ, Artemis and Qpid have it, which agree: `<>` is NOT `=`, of unlike kinds
+too, `5 / 2` is 2.5, an attribute's sum is a condition that never holds, LIKE of what isn't text is false, `+` of a text
+joins it, and an escape character escapes `%`, `_` and itself, and is itself elsewhere. In AMQP, as RabbitMQ has it,
+LIKE of what isn't text is unknown, all characters can be escaped, integers have no octal form and texts no `+`.
 
 AMQP's sections are prefixes of names: `properties.group-id` or `p.group-id`, `header.priority` or `h.priority`, which
-is 4 where it is missing; `application-properties.color` is plain `color`.
+is 4 where it is missing; `application-properties.color` or, in AMQP, `a.color` is plain `color`. In AMQP other names
+with dots are refused.
 """
 
 from __future__ import annotations
@@ -32,29 +35,14 @@ from covey.filters.values import Kind, kind_of
 from covey.language.bounds import over_limit
 from covey.language.operands import FLIPPED
 from covey.language.scanning import Scanner
+from covey.language.selector_tokens import KEYWORDS, TOKEN, like_pattern, read_amqp, read_jms
 from covey.limits import Limits
 
-_KEYWORDS: Final = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "LIKE", "ESCAPE", "IS", "NULL", "TRUE", "FALSE"})
-_SECTION: Final = r"(?:properties|header|footer|(?:application[-_]propertie|(?:delivery|message)[-_]annotation)s)"
-_TOKEN: Final = re.compile(
-    rf"""[\s]*(?:
-      (?P<number>0[xX][0-9a-fA-F]++[lL]?|(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+[lLdDfF]?)(?![\w$])
-    | (?P<section>(?:{_SECTION}|[hp])\.[A-Za-z_$][\w$.]*+(?:-[A-Za-z_$][\w$]*+)*+)
-    | (?P<word>[^\W\d][\w$]*+(?:\.[\w$]++)*+|\$[\w$]*+(?:\.[\w$]++)*+)
-    | (?P<string>'(?:[^']|'')*+'|"(?:[^"]|"")*+")
-    | (?P<comparison><=|>=|<>|!=|==|=|<|>)
-    | (?P<mark>[(),+*/%-])
-    | (?P<end>\Z)
-    | (?P<wrong>.)
-    )""",
-    re.VERBOSE | re.DOTALL,
-)
-_SECTIONS: Final = {"p": "properties", "h": "header"}
 _PRIORITY: Final = "header.priority"
 _DEFAULT_PRIORITY: Final = 4
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _TERM_DEPTH: Final = 40
 """Operations inside each other in one value."""
-_LARGEST: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +86,7 @@ class _Selectors:
 
     def __init__(self, text: str, limits: Limits, *, amqp: bool) -> None:
         """Read a text as AMQP's expression or as JMS's selector."""
-        self.scan = Scanner(text, limits, _TOKEN, _KEYWORDS, _read)
+        self.scan = Scanner(text, limits, TOKEN, KEYWORDS, read_amqp if amqp else read_jms)
         self.limits = limits
         self.amqp = amqp
 
@@ -159,9 +147,11 @@ class _Selectors:
             return Test(Compare(part.name, "=", True), Compare(part.name, "=", False))
         if isinstance(part, Fixed) and isinstance(part.constant, bool):
             return Test(TRUE, FALSE) if part.constant else Test(FALSE, TRUE)
-        if isinstance(part, Term):
-            raise self.scan.error("a number or a text is not a condition; compare it with something", position)
-        return part
+        if not isinstance(part, Term):
+            return part
+        if not isinstance(part, Fixed):
+            return Test(UNKNOWN, UNKNOWN)
+        raise self.scan.error("a number or a text is not a condition; compare it with something", position)
 
     def comparison(self) -> Condition | Term:
         start = self.scan.position
@@ -207,7 +197,7 @@ class _Selectors:
         if isinstance(left, Fixed) and not isinstance(right, Fixed):
             left, operator, right = right, FLIPPED[operator], left
         there = _there(left, right)
-        if operator == "!=" and self.amqp:
+        if operator == "!=":
             same = _compared(left, "=", right)
             return Test(all_of((*there, _untrue(same))), same)
         holds = _compared(left, operator, right)
@@ -258,14 +248,16 @@ class _Selectors:
                 raise scan.error("ESCAPE takes one character in quotes", escape_at)
         if len(pattern) > self.limits.pattern_length:
             raise over_limit(f"the pattern has {len(pattern):,} characters", "pattern_length", self.limits)
-        written = like_pattern(pattern, escape)
+        if self.amqp and _CONTROL.search(pattern):
+            raise scan.error("a pattern of AMQP has no control characters", at)
+        written = like_pattern(pattern, escape, every=self.amqp)
         if written is None:
             raise scan.error("the pattern ends in its escape character; a character must follow it", at)
         if isinstance(subject, Fixed):
             known = isinstance(subject.constant, str) and Like("text", written).holds(subject.constant)
             return Test(TRUE, FALSE) if known else Test(FALSE, TRUE)
         test = Like(_named(subject), written)
-        return Test(test, Not(test))
+        return Test(test, Not(test) if self.amqp else all_of((*_there(subject), _untrue(test))))
 
     def is_null(self, subject: Term) -> Condition:
         negated = self.scan.accept("NOT")
@@ -289,9 +281,10 @@ class _Selectors:
         return left
 
     def computed(self, operator: str, position: int, *operands: Term) -> Term:
-        name = "java_divide" if operator == "/" and not self.amqp else operator
+        if operator == "+" and not self.amqp and Kind.STRING in [operand.kind for operand in operands]:
+            operator = "concat"
         try:
-            term = call(name, operands)
+            term = call(operator, operands)
         except FilterError as error:
             raise self.scan.error(str(error), position) from None
         if term.depth() > _TERM_DEPTH:
@@ -321,6 +314,8 @@ class _Selectors:
                 return fixed(token.kind == "TRUE")
             case "section":
                 return _PRIORITY_TERM if token.value == _PRIORITY else Path(token.value)
+            case "bracketed":
+                return Path(token.value)
             case "word":
                 if scan.kind == "(":
                     raise self.function(token.value, token.position)
@@ -402,55 +397,3 @@ def _untrue(condition: Filter) -> Filter:
 
 def _alike(left: Any, right: Any) -> bool:
     return kind_of(left) is kind_of(right)
-
-
-def like_pattern(pattern: str, escape: str) -> str | None:
-    """A pattern with an escape character of its own, or none, as covey's LIKE has it; None where it ends in it."""
-    written: list[str] = []
-    escaped = False
-    for character in pattern:
-        if escaped:
-            written.append("\\" + character if character in "%_\\" else character)
-            escaped = False
-        elif character == escape:
-            escaped = True
-        else:
-            written.append("\\\\" if character == "\\" else character)
-    return None if escaped else "".join(written)
-
-
-def _read(kind: str, written: str, position: int, text: str) -> object:
-    """The value of a token."""
-    match kind:
-        case "string":
-            quote = written[0]
-            return written[1:-1].replace(quote * 2, quote)
-        case "comparison":
-            return {"<>": "!=", "==": "="}.get(written, written)
-        case "number":
-            return _number(written, position, text)
-        case "section":
-            section, _, rest = written.partition(".")
-            section = _SECTIONS.get(section, section.replace("_", "-"))
-            return rest if section == "application-properties" else f"{section}.{rest}"
-    return written
-
-
-def _number(written: str, position: int, text: str) -> int | float:
-    """Java's literals: hexadecimal, octal, decimal, with a suffix; approximate ones are doubles."""
-    digits = written.rstrip("lL")
-    if digits[:2] in ("0x", "0X"):
-        value = int(digits, 16)
-    elif digits.isdigit():
-        if len(digits) > 400:
-            raise FilterSyntaxError("the number has more than 400 digits", text, position)
-        octal = digits[0] == "0" and len(digits) > 1 and not set(digits) & {"8", "9"}
-        value = int(digits, 8 if octal else 10)
-    else:
-        try:
-            return float(digits.rstrip("dDfF"))
-        except ValueError:
-            raise FilterSyntaxError(f"{written[:40]} is not a number", text, position) from None
-    if value > _LARGEST:
-        raise FilterSyntaxError("an exact number has 64 bits; write it with a point", text, position)
-    return value
