@@ -222,7 +222,7 @@ async def a_load_with_an_absent_neighbour(target: Target) -> int:
 async def sessions_that_do_not_read(target: Target) -> int:
     """Many sessions ask for everything and read nothing, while somebody publishes much."""
     async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(aiohttp.ClientSession())
+        session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
         sockets = []
         for _ in range(target.of(900)):
             socket = await stack.enter_async_context(

@@ -308,3 +308,14 @@ def test_check_refuses_what_add_would_refuse() -> None:
     with pytest.raises(covey.LimitError, match="diagram_nodes"):
         index.check(condition)
     assert index.check("a = 1") == covey.parse("a = 1")
+
+
+def test_many_are_removed_as_one_change() -> None:
+    index = covey.Index()
+    index.add_many((f"s{number}", f"x = {number % 3}") for number in range(500))
+    index.add("head", "x = 1")
+    index.remove_many([f"s{number}" for number in range(0, 500, 2)] + ["head"])
+    assert sorted(index.match({"x": 1})) == sorted(f"s{number}" for number in range(1, 500, 2) if number % 3 == 1)
+    with pytest.raises(covey.CoveyError, match="s0"):
+        index.remove_many(["s1", "s0"])
+    assert "s1" in index

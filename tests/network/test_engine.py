@@ -220,6 +220,38 @@ async def test_work_that_was_put_off_is_done_when_there_is_time_and_not_only_the
 
 
 @in_loop
+async def test_answers_are_sent_before_the_next_piece_of_work(scripted: Scripted) -> None:
+    box, engine = Box(), Engine(CONFIG, MemoryJournal())
+    session = engine.open_client("ann", Permissions(), box)
+    await until(lambda: bool(scripted.inputs))
+    scripted.behind = 1
+    done_before: list[bool] = []
+    handle = scripted.handle
+
+    def handled(input: Input, now: float, steps: int | None = None) -> Outputs:
+        if isinstance(input, Work):
+            done_before.append(Confirmed(1) in box.messages)
+        return handle(input, now, steps)
+
+    scripted.handle = handled  # type: ignore[method-assign]
+    engine.say(session, Credit(1))
+    await until(lambda: not scripted.behind)
+    assert done_before == [True]
+
+
+@in_loop
+async def test_pieces_of_work_become_smaller_where_they_take_long(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "WORK_SECONDS", 0.0)
+    scripted.behind = 3
+    Engine(CONFIG, MemoryJournal())
+    await until(lambda: not scripted.behind)
+    steps = [input.steps for input in scripted.inputs if isinstance(input, Work)]
+    assert steps == [engines.WORK_STEPS, engines.LEAST_STEPS, engines.LEAST_STEPS]
+
+
+@in_loop
 async def test_a_session_without_anything_waiting_has_room_whatever_others_have(scripted: Scripted) -> None:
     engine = Engine(CONFIG, MemoryJournal(), NetworkLimits(waiting_inputs=3))
     loud, quiet = (engine.open_client(name, Permissions(), Box()) for name in ("loud", "quiet"))

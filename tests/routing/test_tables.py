@@ -45,6 +45,48 @@ def test_an_event_goes_to_the_hops_whose_entries_match(few: int, seed: int, monk
             assert {hop: sorted(keys) for hop, keys in table.match(event).items()} == wanted
 
 
+def large_filter(seed: int, tests: int = 400) -> str:
+    rng = random.Random(seed)
+    pairs = (f"(a{rng.randrange(9)} <> {rng.randrange(9)} OR b{rng.randrange(9)} <> 1)" for _ in range(tests // 2))
+    return " AND ".join(pairs)
+
+
+def test_few_large_entries_are_indexed_and_many_small_ones_need_not_be() -> None:
+    table = RoutingTable(KnownFilters())
+    for number in range(tables.FEW):
+        table.add("x", f"k{number}", parse(f"p = {number}"))
+    assert table._index is None
+    table.change_many("x", {}, [f"k{number}" for number in range(tables.FEW)])
+    filters = {f"k{number}": parse(large_filter(number)) for number in range(3)}
+    for key, condition in filters.items():
+        table.add("x", key, condition)
+    assert table._index is not None
+    for event in ({}, {f"a{at}": 9 for at in range(9)} | {f"b{at}": 0 for at in range(9)}):
+        assert table.match(event) == ({"x": list(filters)} if event else {})
+    table.change_many("x", {}, filters)
+    assert table._index is None
+    assert len(table) == 0
+
+
+@pytest.mark.parametrize("interpreted", [0, 10, 10**9])
+def test_entries_that_wait_for_the_index_are_matched_all_the_same(
+    interpreted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "INTERPRETED", interpreted)
+    monkeypatch.setattr(tables, "FEW", 4)
+    rng = random.Random(interpreted)
+    table, plain = RoutingTable(KnownFilters()), dict[str, Filter]()
+    for round in range(30):
+        added = {f"k{rng.randrange(40)}": parse(random_filter(rng)) for _ in range(rng.randrange(1, 6))}
+        removed = rng.sample(sorted(plain), min(len(plain), rng.randrange(3)))
+        table.change_many("x", added, removed)
+        plain = {key: one for key, one in plain.items() if key not in removed} | added
+        events = rng.sample(WORLD, 12 if round % 2 else 3)
+        wanted = [sorted(key for key, one in plain.items() if one.matches(event)) for event in events]
+        found = [sorted(hops.get("x", [])) for hops in table.match_many(events)]
+        assert found == wanted
+
+
 def test_two_holdings_differ_in_the_buckets_of_what_only_one_has() -> None:
     one, other = Holding(), Holding()
     for number in range(100):

@@ -204,6 +204,17 @@ def leaves(root: Filter) -> Iterator[Filter]:
             yield node
 
 
+def number_of_leaves(root: Filter) -> int:
+    """How many predicates and constants a filter has."""
+    count = 0
+    stack = [root]
+    while stack:
+        below = stack.pop().children()
+        count += not below
+        stack += below
+    return count
+
+
 def depth(root: Filter) -> int:
     """How deeply filters are nested in a filter; a predicate alone has depth 1."""
     deepest = 0

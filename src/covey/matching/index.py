@@ -62,12 +62,14 @@ from covey.matching.threads import background, match_segment, spread_over, worke
 
 ORDERS = ("selectivity", "attribute", "frequency", "random")
 _HEAD = 64
-"""Subscriptions that wait in the head, matched one by one, until they become a segment."""
+"""Subscriptions that wait in the head, matched one by one, until they become a segment; fewer where they are large."""
 _HANDFUL = 32
 """So many subscriptions are added, and so many events matched with so many of them, without waiting for kernels."""
 _TIER = 4
-_BACKGROUND = 10_000
-"""Merges of more subscriptions than this run in the background."""
+_BACKGROUND = 1_000
+"""Merges of more subscriptions than this run in the background: whoever adds or removes one waits for no more."""
+_READ_AGAIN = 100
+"""The same where their texts have to be read again."""
 
 
 class Index:
@@ -141,6 +143,11 @@ class Index:
         """Remove the subscription with this `id`; an UnknownIdError where there is none."""
         with self._lock:
             self._place(self._without([id]))
+
+    def remove_many(self, ids: Iterable[str]) -> None:
+        """Remove the subscriptions with these `ids`, as one change; an UnknownIdError where one isn't there."""
+        with self._lock:
+            self._place(self._without(list(ids)))
 
     def add_many(
         self,
@@ -266,7 +273,7 @@ class Index:
     def _place(self, state: State) -> None:
         """Make a state the current one, and merge what is due."""
         self._state = state
-        if len(state.head) >= _HEAD:
+        if len(state.head) >= _HEAD or state.weight >= 4 * _HEAD:
             self._seal_head()
         self._merge_due()
 
@@ -291,7 +298,8 @@ class Index:
             due = self._due()
             if due is None or (self._merging is not None and not self._merging.done()):
                 return
-            if sum(sealed.live for sealed in due) > _BACKGROUND:
+            known = all(sealed.segment.flat is not None for sealed in due)
+            if sum(sealed.live for sealed in due) > (_BACKGROUND if known else _READ_AGAIN):
                 self._merging = background().submit(self._merge_in_background, due)
                 return
             self._put(due, self._merged(due))
@@ -466,7 +474,7 @@ class Index:
         elif not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping of attributes, not {type(event).__name__}")
         sealed, head = state.sealed, state.head
-        if head and (state.compiled.head is not None or state.compiled.is_worth_it(len(head))):
+        if head and (state.compiled.head is not None or state.compiled.is_worth_it(state.weight)):
             sealed, head = (*sealed, self._compiled_head(state)), {}
         found: list[str] = []
         if sealed:

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from covey.events.term_columns import attributes_of
 from covey.filters import Filter, Predicate, Term
-from covey.filters.algebra import leaves
+from covey.filters.algebra import leaves, number_of_leaves
 from covey.filters.terms import is_path, term_of
 from covey.matching.segment import Segment
 
 _INTERPRETED = 500
-"""Interpretations that cost about as much as compiling a head."""
+"""Interpretations of small subscriptions that cost about as much as compiling a head."""
+_SMALL = 8
+"""Tests that a small subscription has at most."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,11 @@ class Waiting:
     text: str
     condition: Filter
 
+    @cached_property
+    def weight(self) -> int:
+        """As how many small subscriptions it counts where it is interpreted."""
+        return 1 + number_of_leaves(self.condition) // (_SMALL + 1)
+
     def tested(self) -> set[str]:
         """The names of what it tests."""
         return {leaf.attribute for leaf in leaves(self.condition) if isinstance(leaf, Predicate)}
@@ -106,6 +113,11 @@ class State:
     sealed: tuple[Sealed, ...] = ()
     head: Mapping[str, Waiting] = field(default_factory=dict)
     compiled: CompiledHead = field(default_factory=CompiledHead, init=False, compare=False, repr=False)
+
+    @cached_property
+    def weight(self) -> int:
+        """As how many small subscriptions the head counts."""
+        return sum(waiting.weight for waiting in self.head.values())
 
     @cached_property
     def names(self) -> tuple[str, ...]:

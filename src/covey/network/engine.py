@@ -77,8 +77,12 @@ TURN_SECONDS: Final = 0.005
 """How long a turn goes on taking inputs: sockets are read between turns."""
 MANY_INPUTS: Final = 64
 """Inputs that wait, from which on requests leave all work on relations for later."""
+WORK_SECONDS: Final = 0.005
+"""What a piece of what requests put off should take."""
 WORK_STEPS: Final = 3_000
-"""Steps of what requests put off that are done in one piece: some milliseconds."""
+"""Steps in the largest piece. Steps are alike in cost, but not equal, and machines aren't: how many a piece has follows
+from what the one before it took."""
+LEAST_STEPS: Final = 50
 WORK_EVERY_SECONDS: Final = 0.1
 """Time from one such piece to the next while inputs wait."""
 TOGETHER: Final = 2_000
@@ -159,10 +163,11 @@ class Engine:
         self._sessions: dict[int, Session] = {}
         self._present: dict[tuple[bool, str], Session] = {}
         self._latest: dict[str, Session] = {}
-        self._numbers = itertools.count(1)
+        self.sessions_opened = 0
         self._requests = itertools.count(OWN_REQUESTS)
         self._scheduled = False
-        self._worked_at = 0.0
+        self._working: asyncio.TimerHandle | None = None
+        self._work_steps = WORK_STEPS
         self._stopping = False
         self._config = config
         self._restarting = False
@@ -200,9 +205,13 @@ class Engine:
     ) -> Session:
         """A client's session; one that this client had before ends. `owner` is its principal, if that is known: all
         sessions of a principal share one queue."""
-        session = self._latest[name] = Session(name, next(self._numbers), outlet, permissions, owner)
+        session = self._latest[name] = Session(name, self._number(), outlet, permissions, owner)
         self._put(session, ClientUp(name, permissions, session.number, tuple(capabilities), owner))
         return session
+
+    def _number(self) -> int:
+        self.sessions_opened += 1
+        return self.sessions_opened
 
     def permit(self, session: Session, permissions: Permissions) -> None:
         """What a client may do from now on, also in what it said before and waits."""
@@ -212,7 +221,7 @@ class Engine:
 
     def open_peer(self, name: str, outlet: Outlet) -> Session:
         """A neighbour's session; the one before it ends."""
-        session = Session(name, next(self._numbers), outlet, None)
+        session = Session(name, self._number(), outlet, None)
         self._put(session, PeerUp(name, session.number))
         return session
 
@@ -298,8 +307,9 @@ class Engine:
         self._inputs.clear()
         self._unpressed.set()
         self._journal.give_up()
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._working):
+            if timer is not None:
+                timer.cancel()
         if not self.stopped.done():
             await self._idle.wait()
             self.stopped.set_result(None)
@@ -323,7 +333,6 @@ class Engine:
             return
         try:
             self._take_some()
-            self._work()
             self._ship()
         except Exception as error:
             self._restart(error)
@@ -333,9 +342,11 @@ class Engine:
         self._go_on()
 
     def _go_on(self) -> None:
-        if (self._inputs or self.broker.behind) and not self._scheduled:
+        if self._inputs and not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._turn)
+        if self._working is None and self.broker.behind:
+            self._work_in(WORK_EVERY_SECONDS if self._inputs else 0.0)
 
     def _take_some(self) -> None:
         started = time.perf_counter()
@@ -357,15 +368,29 @@ class Engine:
                 return
             started = now
 
+    def _work_in(self, seconds: float) -> None:
+        self._working = self._loop.call_later(seconds, self._work)
+
     def _work(self) -> None:
-        """Let the broker get on with what requests have put off: between inputs now and then, else at once."""
-        if not self.broker.behind:
+        """Let the broker get on with what requests have put off. Then as much time is left to all else: what came
+        meanwhile is read, what waits is sent, and who shares the processor gets some of it."""
+        self._working = None
+        if self.stopped.done() or self._restarting:
             return
-        now = time.perf_counter()
-        if self._inputs and now < self._worked_at + WORK_EVERY_SECONDS:
+        started = time.perf_counter()
+        try:
+            self._handle(None, Work(self._work_steps))
+            self._ship()
+        except Exception as error:
+            self._restart(error)
             return
-        self._handle(None, Work(WORK_STEPS))
-        self._worked_at = time.perf_counter()
+        took = time.perf_counter() - started
+        wanted = int(self._work_steps * min(2.0, WORK_SECONDS / max(took, 1e-6)))
+        self._work_steps = min(max(wanted, LEAST_STEPS), WORK_STEPS)
+        if self.broker.behind:
+            self._work_in(max(took, WORK_EVERY_SECONDS) if self._inputs else took)
+        self._set_timer()
+        self._go_on()
 
     def _publish(self, session: Session, first: FromClient, started: float) -> float:
         """A publication and those that are next in other sessions' queues, as one input; gives the time after it."""

@@ -26,7 +26,7 @@ from typing import TypeAlias
 
 from covey.events.meaning import PLAIN, Meaning
 from covey.events.schema import Schema
-from covey.filters.algebra import Filter, use_relations
+from covey.filters.algebra import Filter, number_of_leaves, use_relations
 from covey.filters.semantics import Defaults, Semantics
 from covey.filters.values import Value
 from covey.relations.conjunctions import Conjunction, conjunction_of, covers_under, overlap_under
@@ -53,6 +53,8 @@ DEFAULT_RELATION_LIMITS = RelationLimits()
 
 SMALLEST = 100
 """Steps that the smallest question counts as: cells must be cut before anything is looked for."""
+LEAF = 2
+"""Steps that each test counts as besides."""
 
 
 class Question:
@@ -62,9 +64,10 @@ class Question:
         self, f: Filter, g: Filter, meaning: Meaning = PLAIN, limits: RelationLimits = DEFAULT_RELATION_LIMITS
     ) -> None:
         self._f, self._g = f, g
+        begun = SMALLEST + LEAF * (number_of_leaves(f) + number_of_leaves(g))
         texts = Steps(limits.steps // 2)
         self._space = Space((f, g), meaning, texts)
-        self._steps = limits.steps - (limits.steps // 2 - texts.left)
+        self._steps = limits.steps - (limits.steps // 2 - texts.left) - begun + SMALLEST
         self.spent = limits.steps - self._steps + SMALLEST
         """Steps that this has taken so far."""
         self._certain = _Table(self._space, self._space.certain, meaning.semantics)

@@ -169,18 +169,17 @@ class Formulas:
 
     def _components(self, parts: tuple[Node, ...]) -> list[list[Node]]:
         """The parts, grouped so that no two groups share an attribute; small groups first."""
-        groups: list[tuple[frozenset[int], list[Node]]] = []
+        leaders: dict[int, int] = {}
         for part in parts:
-            self._work(len(groups) // _PER_STEP)
-            names, members = self._names(part), [part]
-            apart = []
-            for group in groups:
-                if group[0] & names:
-                    names, members = names | group[0], group[1] + members
-                else:
-                    apart.append(group)
-            groups = [*apart, (names, members)]
-        return [members for _, members in sorted(groups, key=lambda group: len(group[1]))]
+            names = self._names(part)
+            self._work(1 + len(names) // _PER_STEP)
+            first = _leader(leaders, next(iter(names)))
+            for name in names:
+                leaders[_leader(leaders, name)] = first
+        groups: dict[int, list[Node]] = {}
+        for part in parts:
+            groups.setdefault(_leader(leaders, next(iter(self._names(part)))), []).append(part)
+        return sorted(groups.values(), key=len)
 
     def _most_named(self, parts: list[Node]) -> tuple[int, set[int]]:
         """The attribute that most literals name, and the cells that those ask for."""
@@ -214,11 +213,11 @@ class Formulas:
                 if cells & ~literal:
                     split[met] = cells & ~literal
             groups = split
-            self._work(len(groups))
+            self._work(len(groups) + sum(map(len, groups)) // _PER_STEP)
         ordered = sorted(groups, key=len, reverse=True)
         best: list[frozenset[int]] = []
         for met in ordered:
-            self._work(len(best))
+            self._work(len(best) * (1 + len(met) // _PER_STEP))
             if not any(met <= other for other in best):
                 best.append(met)
         return [groups[met] for met in best]
@@ -226,7 +225,9 @@ class Formulas:
     def _combined(self, kind: int, parts: Iterable[Node], neutral: Node, absorbing: Node) -> Node:
         literals: dict[int, int] = {}
         others: set[Node] = set()
-        for part in self._flat(kind, parts):
+        flat = self._flat(kind, parts)
+        self._work(len(flat) // _PER_STEP)
+        for part in flat:
             if part == absorbing:
                 return absorbing
             if part == neutral:
@@ -250,23 +251,26 @@ class Formulas:
             return others.pop() if others else neutral
         return self._node(kind, tuple(sorted(others)))
 
-    def _flat(self, kind: int, parts: Iterable[Node]) -> Iterable[Node]:
+    def _flat(self, kind: int, parts: Iterable[Node]) -> list[Node]:
+        flat: list[Node] = []
         for part in parts:
             its_kind, content = self._nodes[part]
             if its_kind == kind and content:
-                yield from content
+                flat += content
             else:
-                yield part
+                flat.append(part)
+        return flat
 
     def _names(self, node: Node) -> frozenset[int]:
         known = self._attributes.get(node)
         if known is None:
             kind, content = self._nodes[node]
-            known = (
-                frozenset(content[:1])
-                if kind == _LITERAL
-                else frozenset[int]().union(*(self._names(part) for part in content))
-            )
+            if kind == _LITERAL:
+                known = frozenset(content[:1])
+            else:
+                names = [self._names(part) for part in content]
+                self._work(sum(map(len, names)) // _PER_STEP)
+                known = frozenset[int]().union(*names)
             self._attributes[node] = known
         return known
 
@@ -280,3 +284,11 @@ class Formulas:
 
     def _work(self, steps: int = 1) -> None:
         self.steps.spend(steps)
+
+
+def _leader(leaders: dict[int, int], name: int) -> int:
+    """The attribute that stands for all of its group."""
+    while (above := leaders.setdefault(name, name)) != name:
+        leaders[name] = leaders[above]
+        name = above
+    return name

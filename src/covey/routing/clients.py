@@ -123,7 +123,7 @@ class Clients(Remembered):
         self._principals.enter(client, principal)
         return client
 
-    def disconnect(self, client: Client) -> list[tuple[Table, Claim]]:
+    def disconnect(self, client: Client) -> list[tuple[Table, list[Claim]]]:
         """A session ended; gives the claims that end with it."""
         client.up = False
         client.session += 1
@@ -133,10 +133,8 @@ class Clients(Remembered):
                 self._meant.popitem(last=False)
         self.queues.close(client)
         return [
-            (table, claim)
+            (table, [claim for claim in claims.values() if not claim.durable])
             for table, claims in client.claims.by_table()
-            for claim in list(claims.values())
-            if not claim.durable
         ]
 
     def tidy(self, client: Client) -> None:
@@ -226,6 +224,15 @@ class Clients(Remembered):
             self.queues.narrow(client)
             self.queues.ended(client, (id,))
         return claim
+
+    def end_many(self, client: Client, table: Table, claims: list[Claim]) -> None:
+        """End claims that aren't durable."""
+        for claim in claims:
+            del client.claims[table][claim.id]
+            self._principals.count(client, table, claim, None)
+        if table is Table.SUBSCRIPTIONS and claims:
+            self.queues.narrow(client)
+            self.queues.ended(client, tuple(claim.id for claim in claims))
 
     def change_many(self, client: Client, ended: list[str], made: list[Claim]) -> None:
         """End and make durable subscriptions, as one change."""

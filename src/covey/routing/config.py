@@ -148,11 +148,11 @@ class BrokerLimits:
     table_bytes: int = 256 << 20
     """A neighbour's table while it comes in parts; beyond, the link is closed."""
 
-    delta_entries: int = 64
+    delta_entries: int = 32
     """Changes of a neighbour's table in one message, as long as it has missed nothing: more of them take the neighbour
     longer than others' events should wait."""
 
-    deltas_flying: int = 4
+    deltas_flying: int = 2
     """Such messages sent and not acknowledged; more changes wait, and go together."""
 
     recall_filters: int = 1_000
@@ -161,7 +161,7 @@ class BrokerLimits:
     filters: Limits = BROKER_FILTER_LIMITS
     """What one filter may be."""
 
-    pair_steps: int = 10_000
+    pair_steps: int = 5_000
     """Steps (some microseconds each) that the question how two filters relate may take; beyond, neither counts as
     covering the other. The same on all brokers."""
 
@@ -173,7 +173,7 @@ class BrokerLimits:
     """Entries of one request (a load, say) whose normal forms are made at once; those of more are made when there is
     time, and told as they came until then."""
 
-    permission_steps: int = 20_000
+    permission_steps: int = 10_000
     """Steps that the question whether a subscription is allowed may take; beyond, it is refused."""
 
 

@@ -21,6 +21,8 @@ from covey.routing.stages import Change, Stage
 
 TOGETHER: Final = 64
 """Entries that are looked at in one piece."""
+LEAVING_STEPS: Final = 20
+"""Steps that taking an entry out counts as, besides what looking again at others takes."""
 
 
 class Deferring(Stage):
@@ -99,6 +101,7 @@ class Deferring(Stage):
     def _leave_now(self, key: str, out: Change) -> None:
         self._leaving.pop(key, None)
         del self._inside[key]
+        self._known.budget.spend(LEAVING_STEPS)
         for other in self._leave(key, out, self._known.budget):
             condition = self._inside.pop(other)
             if other in self._leaving:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from covey.filters.algebra import Filter
 from covey.routing.by_table import Table
@@ -76,6 +76,14 @@ class Exporter(Remembered):
         added = {} if new is None else dict([self.entry_of(client, new)])
         removed = [] if old is None else self._leave(client, old)
         self.export(table, client.hop, added, removed)
+
+    def end_claims(self, client: Client, table: Table, claims: Sequence[Claim]) -> None:
+        """Many of a client's subscriptions, or advertisements, went."""
+        if not claims:
+            return
+        if table is Table.SUBSCRIPTIONS:
+            self._table.change_many(client.hop, {}, [claim.id for claim in claims])
+        self.export(table, client.hop, {}, [key for claim in claims for key in self._leave(client, claim)])
 
     def change_subscriptions(
         self, client: Client, conditions: dict[str, Filter], ended: list[str], before: Mapping[str, Filter],

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from covey.errors import CoveyError
 from covey.events.meaning import PLAIN, Meaning
@@ -21,7 +21,7 @@ from covey.language import check_dialect, in_sql, parse
 from covey.limits import BROKER_FILTER_LIMITS, Limits
 from covey.matching import Index, Statistics
 from covey.relations.conjunctions import Conjunction, conjunction_of, covers_under, overlap_under
-from covey.relations.covering.bounds import bounds_of
+from covey.relations.covering.bounds import Bounds, bounds_of
 from covey.relations.exact import (
     DEFAULT_RELATION_LIMITS,
     RelationLimits,
@@ -44,6 +44,29 @@ CONJUNCTION_STEPS = 2
 """Steps that comparing two conjunctions counts as."""
 
 Kept = TypeVar("Kept")
+
+
+class Memory(Generic[Kept]):
+    """Answers by the filters that they are about. Filters are known by their identity, which looking up the same ones
+    again and again needs: the hash of a large one takes longer than many an answer."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[int, ...], tuple[tuple[Filter, ...], Kept]] = {}
+
+    def of(self, answer: Callable[[], Kept], *filters: Filter) -> Kept:
+        """The answer that is remembered, or else the one that is given, from now on."""
+        key = tuple(map(id, filters))
+        known = self._answers.get(key)
+        if known is None:
+            if len(self._answers) >= ROOM:
+                self._answers.clear()
+            # The filters are kept too, so that no other gets their identity.
+            known = self._answers[key] = (filters, answer())
+        return known[1]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._answers.clear()
 
 
 class KnownFilters:
@@ -72,9 +95,10 @@ class KnownFilters:
         """Normal forms that neighbours sent, by their keys."""
         self._texts: dict[str, str] = {}
         """Texts of normal forms, by their keys."""
-        self._conjunctions: dict[Filter, Conjunction | None] = {}
-        self._covering: dict[tuple[Filter, Filter], bool] = {}
-        self._overlapping: dict[tuple[Filter, Filter], bool] = {}
+        self._conjunctions: Memory[Conjunction | None] = Memory()
+        self._bounds: Memory[Bounds] = Memory()
+        self._covering: Memory[bool] = Memory()
+        self._overlapping: Memory[bool] = Memory()
 
     @classmethod
     def under(cls, config: BrokerConfig) -> KnownFilters:
@@ -96,11 +120,10 @@ class KnownFilters:
 
     def _start_anew(self, characters: int) -> None:
         """Forget everything: what one memory has forgotten another must not hold."""
-        for memory in (
-            self._parsed, self._normal, self._by_key, self._texts, self._conjunctions, self._covering,
-            self._overlapping,
-        ):  # fmt: skip
+        for memory in (self._parsed, self._normal, self._by_key, self._texts):
             memory.clear()
+        for answers in (self._conjunctions, self._bounds, self._covering, self._overlapping):
+            answers.clear()
         self._characters = characters
 
     def sql(self, text: str, dialect: str) -> str:
@@ -127,7 +150,12 @@ class KnownFilters:
         """The key of a filter, and its normal form; `key` is what a neighbour knows it by."""
         if key and self._by_key.get(key) is condition:
             return key, condition
-        return _remembered(self._normal, condition, self._normalised)
+        known = self._normal.get(condition)
+        if known is None:
+            if len(self._normal) >= ROOM:
+                self._normal.clear()
+            known = self._normal[condition] = self._normalised(condition)
+        return known
 
     def _normalised(self, condition: Filter) -> tuple[str, Filter]:
         conjunction, meaning = self.conjunction(condition), self.meaning
@@ -144,7 +172,7 @@ class KnownFilters:
 
     def conjunction(self, condition: Filter) -> Conjunction | None:
         """The filter as value sets by attribute, if it is a conjunction."""
-        return _remembered(self._conjunctions, condition, lambda given: conjunction_of(given, self.meaning))
+        return self._conjunctions.of(lambda: conjunction_of(condition, self.meaning), condition)
 
     def index(self) -> Index:
         """An empty index that means the same on events that are `completed`. They come decoded, without a schema."""
@@ -179,13 +207,16 @@ class KnownFilters:
             if budget is not None:
                 budget.spend(CONJUNCTION_STEPS)
             return covers_under(self.meaning, one, other)
-        return _remembered(self._covering, (f, g), lambda pair: self._decided_covers(*pair, budget))
+        return self._covering.of(lambda: self._decided_covers(f, g, budget), f, g)
 
     def _decided_covers(self, f: Filter, g: Filter, budget: Budget | None) -> bool:
         # As a covering table does, so that a pair has one answer whatever decides it.
-        if bounds_of(f, self.meaning).certainly_cover(bounds_of(g, self.meaning)):
+        if self._bounded(f).certainly_cover(self._bounded(g)):
             return True
         return decide_covers(f, g, self.meaning, self.pair, budget)
+
+    def _bounded(self, condition: Filter) -> Bounds:
+        return self._bounds.of(lambda: bounds_of(condition, self.meaning), condition)
 
     def is_allowed(self, allowed: Filter, asked: Filter, steps: int) -> bool | None:
         """Whether a filter asks for no more than is allowed; None where that can't be found out in so many steps."""
@@ -197,7 +228,7 @@ class KnownFilters:
         one, other = self.conjunction(f), self.conjunction(g)
         if one is not None and other is not None:
             return overlap_under(self.meaning, one, other)
-        return _remembered(self._overlapping, (f, g), lambda pair: self._decided_overlaps(*pair, budget))
+        return self._overlapping.of(lambda: self._decided_overlaps(f, g, budget), f, g)
 
     def _decided_overlaps(self, f: Filter, g: Filter, budget: Budget | None) -> bool:
         return decide_overlaps(f, g, self.meaning, self.pair, budget)
@@ -206,16 +237,3 @@ class KnownFilters:
 def digest(text: str) -> str:
     """A short name for a text that no other text has."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-
-
-Question = TypeVar("Question")
-
-
-def _remembered(memory: dict[Question, Kept], question: Question, answer: Callable[[Question], Kept]) -> Kept:
-    try:
-        return memory[question]
-    except KeyError:
-        if len(memory) >= ROOM:
-            memory.clear()
-        found = memory[question] = answer(question)
-        return found

@@ -93,8 +93,9 @@ class Requests(Remembered):
 
     def end_session(self, client: Client) -> None:
         """End what ends with a session."""
-        for table, claim in self._clients.disconnect(client):
-            self._end_claim(client, table, claim.id)
+        for table, claims in self._clients.disconnect(client):
+            self._clients.end_many(client, table, claims)
+            self._exporter.end_claims(client, table, claims)
         self._clients.tidy(client)
 
     def from_client(self, input: FromClient) -> None:

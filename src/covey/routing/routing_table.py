@@ -1,8 +1,9 @@
 """The routing table: filters by hop, and which hops an event must go to.
 
-A hop is a client or a neighbour; its entries are what it asked for. Up to a few dozen entries the interpreter is
+A hop is a client or a neighbour; its entries are what it asked for. Up to a few dozen small entries the interpreter is
 quickest; above, one `covey.Index` over the entries of all hops finds everything that an event matches in one call.
-New entries wait until an event has to be matched, or until there are many: the index takes them more quickly together.
+New entries wait until there are many, or until interpreting them for events has cost as much as the index takes for
+them: it takes them more quickly together, and whoever publishes next shouldn't wait for that.
 `Holding` is what a neighbour has told, whole and with digests, so that two brokers can find out by a few numbers where
 they differ.
 
@@ -18,7 +19,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, Final, TypeAlias
 
-from covey.filters.algebra import Filter
+from covey.filters.algebra import Filter, number_of_leaves
 from covey.history import Chances
 from covey.matching import Index
 from covey.relations.pruning import Pruner
@@ -31,11 +32,15 @@ Hops: TypeAlias = dict[str, list[str]]
 """The hops that an event must go to, each with its entries that match."""
 
 FEW: Final = 64
-"""Entries up to which the interpreter matches; half as many bring it back."""
+"""Small entries up to which the interpreter matches; half as many bring it back."""
+SMALL: Final = 8
+"""Tests that a small entry has at most; one with more counts as so many more entries, since each test takes time."""
 BATCH: Final = 8
 """Events from which on they are matched together."""
 WAITING: Final = 4_096
 """Entries that wait for the index at most; so many are read by its bulk parser."""
+INTERPRETED: Final = 2_000
+"""Small entries interpreted, over all events, that cost about as much as the index takes for those that wait."""
 ONE_BY_ONE: Final = 16
 """Entries up to which the index takes what waits one by one, into its head."""
 BUCKETS: Final = 256
@@ -53,8 +58,13 @@ class RoutingTable:
         self._known = known
         self._hops: dict[str, dict[str, Filter]] = {}
         self._size = 0
+        self._weight = 0
+        """As many as all entries count for."""
         self._index: Index | None = None
         self._waiting: dict[str, Filter] = {}
+        self._waiting_weight = 0
+        self._interpreted = 0
+        """As many small entries were interpreted because they wait."""
         self._numbers: dict[tuple[str, str], str] = {}
         self._places: dict[str, tuple[str, str]] = {}
         self._next = 0
@@ -86,23 +96,22 @@ class RoutingTable:
             entries = self._hops.setdefault(hop, {})
         entries[key] = condition
         self._size += 1
+        self._weight += _weight(condition)
         if self._index is not None:
             self._file(hop, key, condition)
-        elif self._size > FEW:
+        elif self._weight > FEW:
             self._build()
 
     def change_many(self, hop: str, added: Mapping[str, Filter], removed: Iterable[str]) -> None:
         """Remove entries and add others, which replace those with the same key; the index takes them as one change."""
-        removed = list(removed)
-        self._note(hop, (*removed, *added))
-        for key in (*removed, *added):
-            self.remove(hop, key)
+        self._remove_many(hop, dict.fromkeys((*removed, *added)))
         if len(added) <= FEW:
             for key, condition in added.items():
                 self.add(hop, key, condition)
             return
         self._hops.setdefault(hop, {}).update(added)
         self._size += len(added)
+        self._weight += sum(map(_weight, added.values()))
         if self._index is not None:
             self._file_many((hop, key, condition) for key, condition in added.items())
         else:
@@ -137,11 +146,19 @@ class RoutingTable:
         self._numbers[hop, key] = number
         self._places[number] = (hop, key)
         self._waiting[number] = condition
+        self._waiting_weight += _weight(condition)
         if len(self._waiting) >= WAITING:
-            self._brought_up_to_date()
+            self._bring_up_to_date()
 
-    def _brought_up_to_date(self) -> Index | None:
-        """The index with all that waited for it; None where the interpreter does."""
+    def _up_to_date(self, events: int) -> Index | None:
+        """The index for so many events, which knows all but what still waits; None where the interpreter does."""
+        if self._index is not None and self._waiting:
+            self._interpreted += events * self._waiting_weight
+            if self._interpreted > INTERPRETED:
+                self._bring_up_to_date()
+        return self._index
+
+    def _bring_up_to_date(self) -> None:
         index, waiting = self._index, self._waiting
         if index is not None and waiting:
             with self._changing():
@@ -150,11 +167,11 @@ class RoutingTable:
                 else:
                     for number, condition in waiting.items():
                         self._add_carefully(index, [(number, condition)])
-            self._waiting = {}
-        return index
+            self._waiting, self._waiting_weight, self._interpreted = {}, 0, 0
 
     def _forget_index(self) -> None:
         self._index, self._waiting, self._numbers, self._places, self._apart = None, {}, {}, {}, {}
+        self._waiting_weight = self._interpreted = 0
 
     def _add_carefully(self, index: Index, rows: Sequence[tuple[str, Filter]]) -> None:
         """Let the index take entries. One that it can't take, which is a defect of the index, must not keep others from
@@ -174,21 +191,38 @@ class RoutingTable:
 
     def remove(self, hop: str, key: str) -> None:
         """Remove an entry; one that isn't there is no error."""
-        self._note(hop, (key,))
-        entries = self._hops.get(hop)
-        if entries is None or entries.pop(key, None) is None:
-            return
+        self._remove_many(hop, (key,))
+
+    def _remove_many(self, hop: str, keys: Iterable[str]) -> None:
+        self._note(hop, keys)
+        entries = self._hops.get(hop, {})
+        numbers: list[str] = []
+        for key in keys:
+            condition = entries.pop(key, None)
+            if condition is None:
+                continue
+            self._size -= 1
+            self._weight -= _weight(condition)
+            if self._index is not None:
+                number = self._numbers.pop((hop, key))
+                del self._places[number]
+                if not self._stops_waiting(number):
+                    numbers.append(number)
         if not entries:
-            del self._hops[hop]
-        self._size -= 1
-        if self._index is not None:
-            number = self._numbers.pop((hop, key))
-            del self._places[number]
-            if self._waiting.pop(number, None) is None and self._apart.pop(number, None) is None:
-                with self._changing():
-                    self._index.remove(number)
-            if self._size < FEW // 2:
-                self._forget_index()
+            self._hops.pop(hop, None)
+        if self._index is not None and self._weight < FEW // 2:
+            self._forget_index()
+        elif self._index is not None and numbers:
+            with self._changing():
+                self._index.remove_many(numbers)
+
+    def _stops_waiting(self, number: str) -> bool:
+        """Forget an entry that the index hasn't; False where it has it."""
+        waited = self._waiting.pop(number, None)
+        if waited is not None:
+            self._waiting_weight -= _weight(waited)
+            return True
+        return self._apart.pop(number, None) is not None
 
     # Turns that end badly
 
@@ -221,17 +255,18 @@ class RoutingTable:
             if not entries:
                 del self._hops[hop]
         self._size = sum(map(len, self._hops.values()))
-        if self._is_broken or (self._index is None) == (self._size > FEW):
+        self._weight = sum(_weight(condition) for entries in self._hops.values() for condition in entries.values())
+        if self._is_broken or (self._index is None) == (self._weight > FEW):
             self._is_broken = False
             self._forget_index()
-            if self._size > FEW:
+            if self._weight > FEW:
                 self._build()
         elif self._index is not None:
             for (hop, key), condition in before.items():
                 number = self._numbers.pop((hop, key), None)
                 if number is not None:
                     del self._places[number]
-                    if self._waiting.pop(number, None) is None and self._apart.pop(number, None) is None:
+                    if not self._stops_waiting(number):
                         self._index.remove(number)
                 if condition is not None:
                     self._file(hop, key, condition)
@@ -240,23 +275,26 @@ class RoutingTable:
 
     def match_many(self, events: Sequence[Mapping[str, Any]]) -> list[Hops]:
         """As `match`, for events in a row: the index takes them together."""
-        index = self._brought_up_to_date()
-        if index is None or len(events) < BATCH:
+        if self._index is None or len(events) < BATCH:
             return [self.match(event) for event in events]
+        index = self._up_to_date(len(events))
+        assert index is not None
         if self._known.meaning.defaults:
             events = [self._known.completed(event) for event in events]
         by_hop, found = self._by_hop, index.match_batch(events, threads=1).to_pylist()
-        if self._apart:
+        if self._apart or self._waiting:
             found = [numbers + self._matched_apart(event) for numbers, event in zip(found, events, strict=True)]
         return [by_hop(numbers) for numbers in found]
 
     def match(self, attributes: Mapping[str, Any]) -> Hops:
         """The hops that an event must go to, each with its entries that match."""
-        index = self._brought_up_to_date()
+        index = self._up_to_date(1)
         if index is not None:
             completed = self._known.completed(attributes)
             numbers = index.match(completed)
-            return self._by_hop(numbers + self._matched_apart(completed) if self._apart else numbers)
+            if self._apart or self._waiting:
+                numbers += self._matched_apart(completed)
+            return self._by_hop(numbers)
         found: Hops = {}
         matches = self._known.matches
         for hop, entries in self._hops.items():
@@ -266,8 +304,8 @@ class RoutingTable:
         return found
 
     def _matched_apart(self, attributes: Mapping[str, Any]) -> list[str]:
-        matches = self._known.matches
-        return [number for number, condition in self._apart.items() if matches(condition, attributes)]
+        matches, apart = self._known.matches, (*self._waiting.items(), *self._apart.items())
+        return [number for number, condition in apart if matches(condition, attributes)]
 
     def _by_hop(self, numbers: list[str]) -> Hops:
         places = self._places
@@ -279,6 +317,11 @@ class RoutingTable:
             hop, key = places[number]
             found.setdefault(hop, []).append(key)
         return found
+
+
+def _weight(condition: Filter) -> int:
+    """As how many small entries a filter counts."""
+    return 1 + number_of_leaves(condition) // (SMALL + 1)
 
 
 class Holding(Remembered):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,15 +17,15 @@ from covey.errors import CoveyError
 if TYPE_CHECKING:
     from covey.network import Server, ServerConfig
 
-GC_ALLOCATIONS: Final = 100_000
-"""Between looks of the garbage collector at young objects. Tables of a hundred thousand subscriptions are alive, and a
-batch of events is tens of thousands of objects without cycles: looking after each 700 finds nothing."""
+SWITCH_SECONDS: Final = 0.0005
+"""How long a thread keeps the interpreter while another waits for it. The loop waits for it again after each call to
+the system, so whatever a merge in the background or the journal keeps it for, everybody waits for several times."""
 
 
 def run(options: BrokerOptions) -> int:
     """Run a broker."""
     needs_network()
-    gc.set_threshold(GC_ALLOCATIONS, 20, 100)
+    sys.setswitchinterval(SWITCH_SECONDS)
     from covey.network.configuration_file import load
 
     path = None if options.config is None else Path(options.config)
@@ -74,6 +74,7 @@ def _flags(options: BrokerOptions) -> dict[str, Any]:
 
 async def _serve(config: ServerConfig) -> None:
     from covey.console import console
+    from covey.network.garbage import Garbage
     from covey.network.server import run
 
     stop = asyncio.Event()
@@ -92,7 +93,12 @@ async def _serve(config: ServerConfig) -> None:
             task.add_done_callback(reloading.discard)
 
         loop.add_signal_handler(signal.SIGHUP, reload)
+        garbage.start(lambda: server.engine.sessions_opened)
         # A line that scripts can wait for, and read the port from.
         print(f"broker {config.broker.broker} listens on {server.url}", flush=True)
 
-    await run(config, ready, stop, doors=[console])
+    garbage = Garbage()
+    try:
+        await run(config, ready, stop, doors=[console])
+    finally:
+        garbage.stop()
