@@ -72,9 +72,8 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def is_in(value: Any, *members: Any) -> bool:
-    """`IN`: all members are cast to the value's type."""
-    pairs = [cast_like(member, value) for member in members]
-    return any(cast == model for cast, model in pairs)
+    """`IN`: members are cast to the value's type, one by one until one is equal."""
+    return any(cast == model for cast, model in (cast_like(member, value) for member in members))
 
 
 def _bounded(value: int) -> int:

@@ -15,8 +15,8 @@ Operands are cast to what an operator takes, at run time, since attributes have 
 Attributes that every CloudEvent has as text (`id`, `source`, …) are tested as they are, so that these rules are indexed
 and related like those of SQL; others through `cesql_string(name)` and its like.
 
-AND binds tighter than OR by the specification's text, and to the right of it by its grammar. Where that makes a
-difference the filter is refused: parentheses say what is meant.
+AND, OR and XOR bind alike and to the right, as the specification's grammar and the libraries made of it have it:
+`a AND b OR c` is `a AND (b OR c)`.
 """
 
 from __future__ import annotations
@@ -131,24 +131,12 @@ class _Reader:
             return first
         parts, words = [self.condition(first)], list[str]()
         while self.scan.kind in ("AND", "OR", "XOR"):
-            token = self.scan.take()
-            if words and token.kind != words[-1]:
-                self.check_order(words[-1], token.kind, token.position)
-            words.append(token.kind)
+            words.append(self.scan.take().kind)
             parts.append(self.condition(self.comparisons()))
         found = parts.pop()
         while words:
             found = _JOINED[words.pop()](parts.pop(), found)
         return found
-
-    def check_order(self, before: str, after: str, position: int) -> None:
-        """Operators go from right to left, so a tighter one may only stand to the right of a looser one."""
-        order = ("XOR", "OR", "AND")
-        if order.index(after) < order.index(before):
-            raise self.scan.error(
-                f"CloudEvents SQL doesn't say for sure what {before} … {after} means; put one of them in parentheses",
-                position,
-            )
 
     def comparisons(self) -> Expression:
         left = self.sum()
@@ -246,6 +234,8 @@ class _Reader:
         self.scan.expect(")", "the values of IN are separated by commas and closed by )")
         if len(members) > self.limits.set_values:
             raise over_limit(f"IN has {len(members):,} values", "set_values", self.limits)
+        if not all(isinstance(member, Fixed) for member in members):
+            return self.one_by_one(subject, members)
         whole = _truth(call("cesql_in", (subject, *members)))
         texts: list[Any] = [member.constant for member in members if isinstance(member, Fixed)]
         if isinstance(subject, Fixed) or len(texts) != len(members) or None in texts:
@@ -259,6 +249,13 @@ class _Reader:
             text = _as_text(subject)
             return Condition(In(_named(text), tuple(dict.fromkeys(texts))), whole.fails)
         return whole
+
+    def one_by_one(self, subject: Term, members: list[Term]) -> Condition:
+        """`IN` of values that may be missing: the first that is equal decides, and an error before it stays."""
+        found = _truth(call("cesql_in", (subject, members[-1])))
+        for member in reversed(members[:-1]):
+            found = _either(_truth(call("cesql_in", (subject, member))), found)
+        return found
 
     def unary(self) -> Expression:
         scan = self.scan
