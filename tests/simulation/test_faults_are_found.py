@@ -11,7 +11,7 @@ from covey.filters.algebra import Filter
 from covey.relations.steps import Budget
 from covey.routing import seen_events, undo
 from covey.routing.by_table import Table
-from covey.routing.client import Client
+from covey.routing.client import Claim, Client
 from covey.routing.clients import Clients
 from covey.routing.covering_stage import Covering
 from covey.routing.deferring import Deferring
@@ -20,6 +20,7 @@ from covey.routing.exports import Export
 from covey.routing.links import Link
 from covey.routing.messages import Permissions
 from covey.routing.pairwise_covering import PairwiseCovering
+from covey.routing.principals import Principals
 from covey.routing.queues import Queues
 from covey.routing.recalls import Recalls
 from covey.routing.requests import Requests
@@ -132,6 +133,21 @@ def test_credit_that_counts_only_events_is_found(monkeypatch: pytest.MonkeyPatch
 def test_a_stream_that_counts_only_items_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     unsent = Outbox.unsent
     monkeypatch.setattr(Outbox, "unsent", lambda self, flying, size, most: unsent(self, flying, 1 << 40, most))
+    assert failing(random_scenario(seed) for seed in range(SEEDS))
+
+
+def test_a_window_that_a_lost_message_closes_for_good_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Link, "tell_taken_up_to", lambda self, sent: None)
+    assert failing(random_scenario(seed) for seed in range(SEEDS))
+
+
+def test_a_quota_that_is_not_given_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = Principals.count
+
+    def greedy(self: Principals, client: Client, table: Table, before: Claim | None, after: Claim | None) -> None:
+        count(self, client, table, None if after is None else before, after)
+
+    monkeypatch.setattr(Principals, "count", greedy)
     assert failing(random_scenario(seed) for seed in range(SEEDS))
 
 
