@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import aiohttp
 import msgspec
 import pytest
 
+from covey.matching import Index
 from covey.network import Server, connect
 from covey.network.sessions import Session
 from covey.network.set_aside import FILE_BYTES, FILE_NAME, described, set_aside
@@ -19,6 +21,7 @@ from covey.routing.exporter import Exporter
 from covey.routing.messages import Envelope
 from covey.routing.peers import Peers
 from covey.routing.queues import Queues
+from covey.routing.routing_table import FEW
 from tests.network.running import broker, http, in_loop, until
 from tests.network.test_door import HELLO
 from tests.network.test_hostile import closed_with, unaffected
@@ -53,6 +56,38 @@ async def metric(server: Server, name: str) -> float:
     async with aiohttp.ClientSession() as session, session.get(f"{http(server)}/metrics") as response:
         lines = (await response.text()).splitlines()
     return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
+
+
+def test_a_filter_that_the_index_cannot_take_is_counted_and_logged_and_matched_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    add, add_many = Index.add, Index.add_many
+
+    def add_or_raise(self: Index, id: str, filter: Any) -> None:
+        if "poison" in str(filter):
+            raise DefectForTestError("no room")
+        add(self, id, filter)
+
+    def add_many_or_raise(self: Index, rows: Any) -> Any:
+        if any("poison" in str(condition) for _, condition in rows):
+            raise DefectForTestError("no room")
+        return add_many(self, rows)
+
+    monkeypatch.setattr(Index, "add", add_or_raise)
+    monkeypatch.setattr(Index, "add_many", add_many_or_raise)
+
+    @in_loop
+    async def check() -> None:
+        async with broker() as server, connect(server.url) as client:
+            texts = [f"x = {at}" for at in range(FEW)]
+            many = [await client.subscribe(text) for text in (*texts, "poison = 1")]
+            await client.publish({"poison": 1})
+            async with asyncio.timeout(30):
+                assert (await many[-1].get()).attributes == {"poison": 1}
+            assert await metric(server, "covey_defects_total") == 1
+            assert "an index can't take poison = 1" in caplog.text
+
+    check()
 
 
 @pytest.mark.usefixtures("defective")

@@ -13,6 +13,7 @@ from covey.filters.semantics import SEMANTICS, Semantics
 from covey.language import parse
 from covey.matching import Index
 from covey.routing.config import PruningOptions
+from covey.routing.journal import Flaw
 from covey.routing.known_filters import KnownFilters
 from covey.routing.messages import Entry
 from covey.routing.routing_table import Holding, PrunedTable, RoutingTable, differing_buckets
@@ -172,7 +173,8 @@ def test_an_entry_that_the_index_cant_take_is_matched_apart(monkeypatch: pytest.
 
     monkeypatch.setattr(Index, "add", add_or_raise)
     monkeypatch.setattr(Index, "add_many", add_many_or_raise)
-    table = RoutingTable(KnownFilters())
+    reported: list[Flaw] = []
+    table = RoutingTable(KnownFilters(), reported.append)
     for at in range(200):
         table.add("c:ann", str(at), parse(f"x = {at}"))
         if at in (3, 100, 199):
@@ -182,6 +184,7 @@ def test_an_entry_that_the_index_cant_take_is_matched_apart(monkeypatch: pytest.
     together = table.match_many(events)
     assert together == [table.match(event) for event in events]
     assert together[2] == {"c:ann": ["100"], "c:bob": ["100"]}
+    assert sorted(flaw.what for flaw in reported) == [f"an index can't take poison = {at}" for at in (100, 199, 3)]
     for at in (3, 100, 199):
         table.remove("c:bob", str(at))
     assert table.match({"x": 7, "poison": 3}) == {"c:ann": ["7"]}

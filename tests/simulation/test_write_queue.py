@@ -23,7 +23,7 @@ class Script:
     def __init__(self, turns: list[Outputs]) -> None:
         self._turns = turns
 
-    def handle(self, input: Input, now: float, steps: int | None = None) -> Outputs:  # noqa: ARG002
+    def handle(self, input: Input, now: float, steps: int | None = None) -> Outputs:
         return self._turns.pop(0)
 
 
@@ -38,7 +38,7 @@ class Ear:
         self.waits_for: dict[int, int] = {}
         self.crashes = 0
 
-    def hear(self, client: str, message: ClientAnswer, session: int) -> None:  # noqa: ARG002
+    def hear(self, client: str, message: ClientAnswer, session: int) -> None:
         assert isinstance(message, Confirmed)
         self.heard.append((self._node.clock.now, message.request))
         last = self.waits_for.get(message.request)
@@ -49,7 +49,7 @@ class Ear:
 
     def took(self, input: Input) -> None: ...
 
-    def crashed(self, broker: str) -> None:  # noqa: ARG002
+    def crashed(self, broker: str) -> None:
         self.crashes += 1
 
     def failed(self, failure: str) -> None: ...

@@ -523,6 +523,9 @@ class Engine:
     def _collect(self, outputs: Outputs) -> None:
         if outputs.records:
             self._records += outputs.records
+        for flaw in outputs.defects:
+            self.counts.defects += 1
+            log.error("%s: %s", flaw.what, flaw.error, exc_info=flaw.error)
         number, messages = -1, None
         for output in outputs.sends:
             if output.session != number:

@@ -20,7 +20,7 @@ _COUNTERS = {
     "records": "Rows committed.",
     "sessions_cut": "Connections cut because they took too little.",
     "bad_frames": "Connections closed for what they sent.",
-    "defects": "Inputs that raised and were taken back, and answers that couldn't be sent.",
+    "defects": "Inputs taken back since they raised, answers that couldn't be sent, filters no index could take.",
     "restarts": "Times that the broker was restored from its journal while it ran.",
     "refused_connections": "Connections refused because there were too many.",
     "unknown_messages": "Messages of neighbours that only a later version knows.",

@@ -110,7 +110,7 @@ class Broker(Remembered):
         self.links: dict[str, Link] = {}
         self.events = KeptEvents(context)
         self.clients = Clients(context, self.events)
-        self.table = RoutingTable(context.known)
+        self.table = RoutingTable(context.known, context.report)
         router = self._router = Router(context, self.events, self.table, self.clients, self.links)
         exporter = self._exporter = Exporter(context, self.table, self.clients, self.links)
         recalls = Recalls(context, self.links, router, exporter)

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from covey.errors import CoveyError
 from covey.filters.algebra import Filter
 from covey.routing.config import BrokerConfig
-from covey.routing.journal import Turn
+from covey.routing.journal import Flaw, Turn
 from covey.routing.known_filters import KnownFilters
 from covey.routing.undo import Remembered
 
@@ -41,6 +41,10 @@ class Context(Remembered):
         self.known = KnownFilters.under(config)
         self.pressure = ""
         """Why publishers are held back; empty where they aren't."""
+
+    def report(self, flaw: Flaw) -> None:
+        """Something raised and was got round."""
+        self.turn.out.defects.append(flaw)
 
     def parse(self, text: str) -> Filter | None:
         """The filter of a text that a neighbour sent; None where this broker can't read it."""

@@ -39,12 +39,22 @@ class Drop(msgspec.Struct, frozen=True, gc=False):
 Record: TypeAlias = Put | Drop
 
 
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """A defect of the broker that costs nobody anything but time."""
+
+    what: str
+    error: Exception
+
+
 @dataclass(slots=True)
 class Outputs:
     """What one `handle` asks for: commit all records together, then send."""
 
     records: list[Record] = field(default_factory=list)
     sends: list[Output] = field(default_factory=list)
+    defects: list[Flaw] = field(default_factory=list)
+    """What raised and was got round: to be counted and logged."""
 
     def put(self, space: str, key: str, value: Any) -> None:
         """Set a row."""
@@ -52,8 +62,10 @@ class Outputs:
 
     def after(self, before: Outputs) -> Outputs:
         """These behind others."""
-        if before.records or before.sends:
-            return Outputs(before.records + self.records, before.sends + self.sends)
+        if before.records or before.sends or before.defects:
+            return Outputs(
+                before.records + self.records, before.sends + self.sends, before.defects + self.defects
+            )  # fmt: skip
         return self
 
     def drop(self, space: str, key: str) -> None:

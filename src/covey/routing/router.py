@@ -207,7 +207,7 @@ class Router(Remembered):
     def replay(self, link: Link, filters: list[Filter]) -> None:
         """Send a neighbour what it should have had of these filters' events."""
         everything = link.floods or (link.up and not link.filtered)
-        wanted = RoutingTable(self._context.known)
+        wanted = RoutingTable(self._context.known, self._context.report)
         for at, condition in enumerate(filters):
             wanted.add(link.hop, str(at), condition)
         for envelope in self._events.unreached(link.peer):

@@ -14,7 +14,7 @@ client sees an event that it didn't ask for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, Final, TypeAlias
@@ -24,6 +24,7 @@ from covey.history import Chances
 from covey.matching import Index
 from covey.relations.pruning import Pruner
 from covey.routing.config import PruningOptions
+from covey.routing.journal import Flaw
 from covey.routing.known_filters import KnownFilters
 from covey.routing.messages import Entry
 from covey.routing.undo import Remembered, is_written_down, repair
@@ -43,6 +44,8 @@ INTERPRETED: Final = 2_000
 """Small entries interpreted, over all events, that cost about as much as the index takes for those that wait."""
 ONE_BY_ONE: Final = 16
 """Entries up to which the index takes what waits one by one, into its head."""
+SHOWN: Final = 300
+"""Characters of a filter that are reported."""
 BUCKETS: Final = 256
 PRUNING_STEPS: Final = 10
 """Steps that an entry counts as where prunings are chosen anew."""
@@ -54,8 +57,10 @@ PRUNED_AGAIN_AFTER: Final = 0.25
 class RoutingTable:
     """The entries of all hops, for matching."""
 
-    def __init__(self, known: KnownFilters) -> None:
+    def __init__(self, known: KnownFilters, report: Callable[[Flaw], None] = lambda _: None) -> None:
         self._known = known
+        self._report = report
+        """Is told of entries that the index can't take."""
         self._hops: dict[str, dict[str, Filter]] = {}
         self._size = 0
         self._weight = 0
@@ -175,15 +180,16 @@ class RoutingTable:
 
     def _add_carefully(self, index: Index, rows: Sequence[tuple[str, Filter]]) -> None:
         """Let the index take entries. One that it can't take, which is a defect of the index, must not keep others from
-        it, nor whoever publishes next: it is matched apart."""
+        it, nor whoever publishes next: it is matched apart, and reported."""
         try:
             if len(rows) == 1:
                 index.add(*rows[0])
             else:
                 index.add_many(rows)
-        except Exception:
+        except Exception as error:
             if len(rows) == 1:
                 self._apart.update(rows)
+                self._report(Flaw(f"an index can't take {rows[0][1]!s:.{SHOWN}}", error))
                 return
             middle = len(rows) // 2
             self._add_carefully(index, rows[:middle])

@@ -268,6 +268,9 @@ class Node:
                 self.start()
 
     def _perform(self, outputs: Outputs) -> None:
+        for flaw in outputs.defects:
+            if self.listener is not None:
+                self.listener.failed(f"{self.name}: {flaw.what}: {flaw.error}")
         if self.sends_before_commit:
             self._send(outputs.sends)
             outputs = Outputs(outputs.records)
