@@ -15,7 +15,7 @@ from covey.filters import Filter, Semantics, matches
 from covey.history import Profile
 from covey.history.files import to_bytes
 from covey.language import parse
-from covey.routing import Broker, BrokerConfig, BrokerLimits, MergingOptions, PruningOptions, Put
+from covey.routing import AddPeer, Broker, BrokerConfig, BrokerLimits, MergingOptions, PruningOptions, Put
 from covey.routing.loading import LoadError, LoadView, TableEntry, prepare, prepare_profile
 from covey.routing.messages import Confirmed, Delta, OperatorMessage, Unload
 from covey.simulation.fixpoint import WORLD
@@ -285,6 +285,68 @@ def test_a_profile_decides_which_parts_of_filters_are_pruned() -> None:
     net.restart("a")
     assert "k = 'a'" not in {str(one) for one in net.brokers["a"].table.entries("p:b").values()}
     assert net.brokers["b"].profile is None
+
+
+def loaded() -> LoadingNet:
+    """A load with an entry that stands for two subscriptions, a profile, and a neighbour that came later."""
+    net = LoadingNet(LINE)
+    net.join("a", "ann")
+    net.join("c", "bob")
+    assert net.load({"low": "x < 3", "lower": "x < 2", "high": "x > 7"}, TableEntry("e", "x < 4", ("low", "lower")))
+    assert net.load_profile(EVENTS)
+    net.handle("a", AddPeer("d"))
+    return net
+
+
+def garbled(net: LoadingNet, space: str, key: str) -> tuple[Broker, Broker]:
+    """What starts where a row of `a` can't be read, and what starts after it."""
+    net.rows["a"][space, key] = b"\xc1"
+    net.start("a")
+    first = net.brokers["a"]
+    net.restart("a")
+    return first, net.brokers["a"]
+
+
+@pytest.mark.parametrize("space", ["load", "standing", "profile", "profile_part", "broker"])
+def test_a_load_or_profile_whose_row_is_garbled_costs_no_subscription_and_no_start(space: str) -> None:
+    names = [key for found, key in loaded().rows["a"] if found == space]
+    assert names
+    for name in names:
+        net = loaded()
+        first, second = garbled(net, space, name)
+        assert f"{space}/{name}" in first.damaged
+        assert second.damaged == ()
+        net.join("a", "ann")
+        net.publish("c", "bob", *({"x": x} for x in range(10)))
+        assert [event["x"] for event in net.delivered("ann")] == [0, 1, 2, 8, 9]
+        assert (second.profile is None) == space.startswith("profile")
+        assert {*second.links} == ({"b"} if name == "peers" else {"b", "d"})
+
+
+def test_a_load_whose_row_was_garbled_can_be_replaced_and_dropped() -> None:
+    net = loaded()
+    garbled(net, "load", "night")
+    assert (net.view().client, net.view().subscriptions) == ("ann", 3)
+    assert net.load({"low": "x < 1"})
+    assert net.view().subscriptions == 1
+    assert net.ask(Unload(0, "night"))
+    assert net.brokers["a"].loads() == []
+    ann = net.brokers["a"].clients.get("ann")
+    assert ann is None or not ann.claims.subscriptions
+
+
+def test_a_part_of_a_profile_that_is_missing_or_another_costs_the_whole_of_it() -> None:
+    for value in (None, b"\xc4\x03abc"):
+        net = loaded()
+        part = next(place for place in net.rows["a"] if place[0] == "profile_part")
+        del net.rows["a"][part]
+        if value is not None:
+            net.rows["a"][part] = value
+        net.start("a")
+        broker = net.brokers["a"]
+        assert broker.profile is None
+        assert "profile/row" in broker.damaged
+        assert not [place for place in net.rows["a"] if place[0].startswith("profile")]
 
 
 def test_the_index_is_built_anew_by_the_profile_and_finds_the_same() -> None:

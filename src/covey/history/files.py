@@ -84,6 +84,12 @@ def to_bytes(profile: Profile) -> bytes:
     return _MAGIC + hashlib.sha256(body).digest() + body
 
 
+def is_whole(kept: bytes) -> bool:
+    """Whether these are all bytes of a profile, as they were written."""
+    start = len(_MAGIC) + _DIGEST
+    return kept.startswith(_MAGIC) and hashlib.sha256(kept[start:]).digest() == kept[len(_MAGIC) : start]
+
+
 def from_bytes(kept: bytes, name: str = "profile") -> Profile:
     """What `to_bytes` made; `name` is for error messages."""
     from covey.history.profile import Profile
@@ -91,7 +97,7 @@ def from_bytes(kept: bytes, name: str = "profile") -> Profile:
     start = len(_MAGIC) + _DIGEST
     if not kept.startswith(_MAGIC):
         raise CoveyError(f"{name}: not a covey profile")
-    if hashlib.sha256(kept[start:]).digest() != kept[len(_MAGIC) : start]:
+    if not is_whole(kept):
         raise CoveyError(f"{name}: damaged (its checksum differs); make the profile anew")
     sample = pa.ipc.open_file(kept[start:]).read_all()
     header = json.loads(sample.schema.metadata[_KEY])

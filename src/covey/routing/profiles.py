@@ -71,13 +71,17 @@ class Profiles(Remembered):
 
     def restore(self, spaces: Mapping[str, Mapping[str, bytes]]) -> None:
         """Take the profile back, before links are made, so that they are judged by it from the start."""
-        rows = spaces.get("profile", {})
-        if "row" not in rows:
-            return
-        self.in_use = read(rows["row"], ProfileRow)
-        kept = spaces["profile_part"]
-        file = b"".join(read(kept[_part_key(number)], bytes) for number in range(self.in_use.parts))
-        self._judge_by(from_bytes(file, self.in_use.name))
+        if "row" in spaces.get("profile", {}):
+            self.in_use, file = kept_profile(spaces)
+            self._judge_by(from_bytes(file, self.in_use.name))
+
+
+def kept_profile(spaces: Mapping[str, Mapping[str, bytes]]) -> tuple[ProfileRow, bytes]:
+    """The profile that a journal has, as its file; raises KeyError or what `read` raises where rows are missing or
+    can't be read."""
+    row = read(spaces["profile"]["row"], ProfileRow)
+    parts = spaces["profile_part"]
+    return row, b"".join(read(parts[_part_key(number)], bytes) for number in range(row.parts))
 
 
 def _part_key(number: int) -> str:

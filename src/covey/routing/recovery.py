@@ -11,12 +11,17 @@ from typing import Any, Final
 
 import msgspec
 
+from covey.history.files import is_whole as is_whole_profile
 from covey.routing.client import ClaimRow, ClientRow, QueueRow
 from covey.routing.context import Context
 from covey.routing.journal import read
 from covey.routing.kept_events import WindowRow
 from covey.routing.links import LinkRow
+from covey.routing.loaded_entries import SPACE as STANDING
+from covey.routing.loaded_entries import LoadedEntryRow
+from covey.routing.loads import LoadRow
 from covey.routing.messages import Entry, Envelope, LinkState
+from covey.routing.profiles import kept_profile
 from covey.routing.streams import OutboxRow
 
 Spaces = dict[str, dict[str, bytes]]
@@ -31,8 +36,14 @@ SHAPES: Final[dict[str, Any]] = {
     "client": ClientRow,
     "subscription": ClaimRow,
     "advertisement": ClaimRow,
+    "load": LoadRow,
+    STANDING: LoadedEntryRow,
 }
+OWN_SHAPES: Final[dict[str, Any]] = {"numbers": int, "peers": tuple[list[str], list[str]]}
+"""Of rows of the space `broker`: without its numbers they start behind all that can have been, as where the disk is
+lost, and without its peers it has those of its configuration."""
 DAMAGED: Final = "damaged"
+PROFILE: Final = ("profile", "profile_part")
 _WRONG: Final = (msgspec.DecodeError, ValueError, TypeError, RecursionError)
 
 
@@ -51,11 +62,19 @@ def set_aside(spaces: Spaces, context: Context) -> list[str]:
             row = ClientRow(int(context.turn.now * 1_000) + 1, 0, context.turn.now)
             spaces[space][key] = msgspec.msgpack.encode(row)
             context.turn.out.put(space, key, row)
-    numbers = spaces.get("broker", {}).get("numbers")
-    if numbers is not None and not _can_be(numbers, int):
-        # As where the disk is lost: they start behind all that can have been.
-        found.append("broker/numbers")
-        _move(spaces, "broker", "numbers", context)
+        elif space == "load":
+            _load_again(spaces, key, context)
+    own = spaces.get("broker", {})
+    for key, shape in OWN_SHAPES.items():
+        if key in own and not _can_be(own[key], shape):
+            found.append(f"broker/{key}")
+            _move(spaces, "broker", key, context)
+    if not _has_whole_profile(spaces):
+        # A part of a profile says nothing: all of it goes, and the one of the configuration counts.
+        for space in PROFILE:
+            for key in list(spaces.get(space, {})):
+                found.append(f"{space}/{key}")
+                _move(spaces, space, key, context)
     for peer in {name.split("/")[1] for name in found if name.startswith(("outbox/", "link/"))}:
         _number_anew(spaces, peer, context)
     return found
@@ -67,6 +86,26 @@ def _can_be(value: bytes, shape: Any) -> bool:
     except _WRONG:
         return False
     return True
+
+
+def _has_whole_profile(spaces: Spaces) -> bool:
+    """Whether there is a profile as it was written, or none."""
+    if not any(spaces.get(space) for space in PROFILE):
+        return True
+    try:
+        return is_whole_profile(kept_profile(spaces)[1])
+    except (KeyError, *_WRONG):
+        return False
+
+
+def _load_again(spaces: Spaces, name: str, context: Context) -> None:
+    """Make a load's row of the subscriptions that it gave, so that it can be replaced and dropped."""
+    claims = [read(value, ClaimRow) for value in spaces.get("subscription", {}).values()]
+    clients = [claim.client for claim in claims if claim.load == name]
+    if clients:
+        row = LoadRow(clients[0], 1, context.turn.now, len(clients), 0)
+        spaces["load"][name] = msgspec.msgpack.encode(row)
+        context.turn.out.put("load", name, row)
 
 
 def _is_whole(space: str, key: str, value: bytes, shape: Any, spaces: Spaces, context: Context) -> bool:
@@ -84,7 +123,7 @@ def _is_whole(space: str, key: str, value: bytes, shape: Any, spaces: Spaces, co
             return row.event in events
         case OutboxRow():
             return row.event in events and len(key.split("/")) == 3
-        case ClaimRow():
+        case ClaimRow() | LoadedEntryRow():
             return context.parse(row.filter) is not None
     return space != "entry" or key.split("/", 2)[1:2] in (["0"], ["1"])
 
