@@ -25,6 +25,9 @@ SETTLED: Final = 1 / 6
 """The part of the time after which memory counts as settled: five minutes of thirty."""
 GROWTH: Final = 1.05
 CHURNERS: Final = 4
+REMEMBER_SECONDS: Final = 60.0
+"""How long durable events are kept for neighbours: they fill memory and journals until the first of them go, which by
+default is after ten minutes, when memory should have settled."""
 SETTLING_SECONDS: Final = 120.0
 """How long a journal may take to shrink again."""
 
@@ -32,7 +35,7 @@ SETTLING_SECONDS: Final = 120.0
 async def main(minutes: float) -> int:
     """Go on for so long, then say whether anything was left behind."""
     with tempfile.TemporaryDirectory() as folder:
-        async with ground(Path(folder), 2, {}) as brokers:
+        async with ground(Path(folder), 2, {"timing": {"remember": REMEMBER_SECONDS}}) as brokers:
             await _churn(brokers, 0, time.monotonic() + 2.0)
             journal = brokers.journal_bytes()
             end = time.monotonic() + minutes * 60

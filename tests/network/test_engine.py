@@ -23,6 +23,7 @@ from covey.routing.messages import (
     CloseClient,
     Confirmed,
     Credit,
+    Deliver,
     FromClient,
     Input,
     Permissions,
@@ -249,6 +250,37 @@ async def test_pieces_of_work_become_smaller_where_they_take_long(
     await until(lambda: not scripted.behind)
     steps = [input.steps for input in scripted.inputs if isinstance(input, Work)]
     assert steps == [engines.WORK_STEPS, engines.LEAST_STEPS, engines.LEAST_STEPS]
+
+
+@in_loop
+async def test_many_messages_are_handed_out_in_parts_in_order_and_who_gets_little_first(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "DELIVER_SECONDS", 0.0)
+    engine = Engine(CONFIG, MemoryJournal())
+    boxes = [Box() for _ in range(5)]
+    sessions = [engine.open_client(f"c{at}", Permissions(), box) for at, box in enumerate(boxes)]
+    given: list[int] = []
+    for at, box in enumerate(boxes):
+        monkeypatch.setattr(box, "send", lambda messages, at=at, box=box: (given.append(at), Box.send(box, messages)))
+    event = Deliver(0, ["s"], {}, "p", 0, False, "a/1", bytes=1_000)
+    engine._deliver({session: [event] * (5 - at) for at, session in enumerate(sessions)})
+    engine._deliver({session: [Confirmed(1)] for session in sessions})
+    assert not given
+    engine._deliver_more(60.0)
+    assert given == [4, 3, 2, 1, 0]
+    assert [box.messages for box in boxes] == [[event] * (5 - at) + [Confirmed(1)] for at in range(5)]
+
+
+@in_loop
+async def test_a_broker_that_stops_hands_out_what_it_has_committed(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "DELIVER_SECONDS", 0.0)
+    box, engine = Box(), Engine(CONFIG, MemoryJournal())
+    engine._deliver({engine.open_client("ann", Permissions(), box): [Confirmed(1)]})
+    await engine.stop()
+    assert box.messages == [Confirmed(1)]
 
 
 @in_loop

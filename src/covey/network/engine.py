@@ -77,6 +77,8 @@ TURN_SECONDS: Final = 0.005
 """How long a turn goes on taking inputs: sockets are read between turns."""
 MANY_INPUTS: Final = 64
 """Inputs that wait, from which on requests leave all work on relations for later."""
+DELIVER_SECONDS: Final = 0.005
+"""How long messages are handed to sessions in one go: an event for a thousand of them is as many frames to be made."""
 WORK_SECONDS: Final = 0.005
 """What a piece of what requests put off should take."""
 WORK_STEPS: Final = 3_000
@@ -159,6 +161,8 @@ class Engine:
         self._records: list[Record] = []
         self._mail: Mail = {}
         self._in_flight: deque[tuple[int, Mail]] = deque()
+        self._undelivered: Mail = {}
+        """What may go, and hasn't been handed to its session."""
         self._records_waiting = 0
         self._sessions: dict[int, Session] = {}
         self._present: dict[tuple[bool, str], Session] = {}
@@ -298,6 +302,7 @@ class Engine:
     async def stop(self) -> None:
         """End all sessions, commit what waits, and close the journal."""
         self._stopping = True
+        self._deliver_more(inf)
         for session in list(self._sessions.values()):
             session.open = False
             session.outlet.close("the broker stops", GOING_AWAY)
@@ -586,17 +591,38 @@ class Engine:
         self._set_room()
 
     def _deliver(self, mail: Mail) -> None:
-        for session, messages in mail.items():
-            self.counts.sent += len(messages)
-            try:
-                session.take(messages)
-            except Exception:
-                # What can't be sent to one must not keep others from what is theirs.
-                self.counts.defects += 1
-                log.exception("answers for %s can't be sent: %s", session.name, described(messages))
-                session.outlet.close("the broker has a defect: an answer can't be sent", INTERNAL)
-                session.forget("an answer can't be sent")
-                self.end(session)
+        """Hand messages to sessions: who gets little first, and what takes longer than a moment in parts."""
+        end = time.perf_counter() + DELIVER_SECONDS
+        was_behind = bool(self._undelivered)
+        for session in mail if len(mail) == 1 else sorted(mail, key=lambda session: _bytes_in(mail[session])):
+            if session in self._undelivered:
+                self._undelivered[session] += mail[session]
+            elif time.perf_counter() < end:
+                self._give(session, mail[session])
+            else:
+                self._undelivered[session] = mail[session]
+        if self._undelivered and not was_behind:
+            self._loop.call_soon(self._deliver_more, DELIVER_SECONDS)
+
+    def _deliver_more(self, seconds: float) -> None:
+        end = time.perf_counter() + seconds
+        while self._undelivered and time.perf_counter() < end:
+            session = next(iter(self._undelivered))
+            self._give(session, self._undelivered.pop(session))
+        if self._undelivered:
+            self._loop.call_soon(self._deliver_more, DELIVER_SECONDS)
+
+    def _give(self, session: Session, messages: list[Any]) -> None:
+        self.counts.sent += len(messages)
+        try:
+            session.take(messages)
+        except Exception:
+            # What can't be sent to one must not keep others from what is theirs.
+            self.counts.defects += 1
+            log.exception("answers for %s can't be sent: %s", session.name, described(messages))
+            session.outlet.close("the broker has a defect: an answer can't be sent", INTERNAL)
+            session.forget("an answer can't be sent")
+            self.end(session)
 
     def _has_room(self, session: Session | None) -> bool:
         if self.stopped.done():
@@ -637,3 +663,8 @@ class Engine:
             session.forget("the broker failed")
         self._set_room()
         self._idle.set()
+
+
+def _bytes_in(messages: list[Any]) -> int:
+    """About how much messages are: events have sizes, all else is small."""
+    return sum([getattr(message, "bytes", 0) for message in messages])

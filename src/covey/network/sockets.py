@@ -109,6 +109,8 @@ class FrameSender(Generic[Message]):
             while self._closing is None or self._frames:
                 while self._frames:
                     data = self._frames.popleft()
+                    if self._buffers is not None:
+                        await self._buffers.turn(len(data))
                     await send(data)
                     # It counts until the connection has taken it; what was dropped meanwhile is counted already.
                     self._count(-min(len(data), self._waiting))
