@@ -67,6 +67,14 @@ def parse(detection: str, service: str = "security") -> covey.Filter:
         ("s1:\n  a: x\ns2:\n  b: y\ncondition: 1 of s*", {"b": "Y"}, {"a": "y"}),
         ("s1:\n  a: x\ns2:\n  b: y\ncondition: all of them", {"a": "x", "b": "y"}, {"a": "x"}),
         ("k:\n  - mimikatz\ncondition: k", {"message": "run MimiKatz now"}, {"message": "run"}),
+        ("k:\n  - mimikatz\ncondition: k", {"p": {"args": ["x", "MimiKatz"]}}, {"mimikatz": "x"}),
+        ("k:\n  '|all':\n  - mimi\n  - 4688\ncondition: k", {"a": "Mimi", "id": 4688}, {"a": "mimi", "id": 4689}),
+        ("k:\n  - a*c\n  - '|re'\ncondition: k", {"q": "x ABBC y"}, {"q": "acb"[::-1]}),
+        ("k:\n  '|re': 'fo+\\d'\ncondition: k", {"q": "a foo1"}, {"q": "FOO1"}),
+        ("s:\n  Image: x\nk:\n  - bad\ncondition: s and not k", {"Image": "x"}, {"Image": "x", "z": "so BAD"}),
+        ("s:\n  Pid: '*'\ncondition: s", {"Pid": 5}, {}),
+        ("s:\n  Pid: '1?'\ncondition: s", {"Pid": 12}, {"Pid": 123}),
+        ("s:\n  Line|contains: '5\\%'\ncondition: s", {"Line": "at 5\\%x"}, {"Line": "at 5\\"}),
     ],
 )
 def test_values_mean_what_sigma_means(detection: str, yes: dict[str, object], no: dict[str, object]) -> None:

@@ -29,6 +29,7 @@ from covey.events import BadLine, Schema
 from covey.events.json_batches import JsonLines
 from covey.events.limits import DEFAULT_EVENT_LIMITS
 from covey.events.term_columns import attributes_of
+from covey.filters.terms import EVENT_TEXT
 from covey.kernels import kernels_loaded
 from covey.matching import Index, Matches
 from covey.matching.threads import workers_for
@@ -243,7 +244,8 @@ class EventFile:
         wanted = {name.partition(".")[0] for name in self._index.attributes} | set(self._index.attributes)
         if self._schema is not None:
             wanted |= {name.partition(".")[0] for name in self._schema.attributes} | set(self._schema.attributes)
-        names = [name for name in table.schema_arrow.names if name in wanted or "." in name]
+        whole = any(term.name == EVENT_TEXT for term in self._index.terms)
+        names = [name for name in table.schema_arrow.names if whole or name in wanted or "." in name]
         self._rows = table.metadata.num_rows
         row = 0
         for batch in table.iter_batches(batch_size=self._size, columns=names):

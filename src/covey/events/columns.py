@@ -27,8 +27,9 @@ from covey.events.json_batches import JsonLines
 from covey.events.pieces import Columns, Piece, PieceType, defined_rows, pieces_of_values
 from covey.events.term_columns import attributes_of, term_pieces
 from covey.events.term_vectors import Vectors
+from covey.filters.event_texts import text_of
 from covey.filters.semantics import attribute_value, is_present
-from covey.filters.terms import is_path, is_presence, term_of
+from covey.filters.terms import EVENT_TEXT, is_path, is_presence, term_of
 from covey.filters.values import Scalar, Value
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def _with_terms(
     for name in terms:
         if arrow is not None and name in given:
             found[name] = decode(arrow.column(name), name)
+        elif name == EVENT_TEXT:
+            found[name] = pieces_of_values(_texts(batch), name)
         elif is_presence(name):
             found[name] = (_presence(batch, term_of(name).attributes()[0], plain),)
         else:
@@ -89,6 +92,13 @@ def _presence(batch: Source, name: str, plain: Columns) -> Piece:
     else:
         there = np.fromiter((is_present(event, name) for event in batch), dtype=np.bool_, count=plain.length)
     return Piece("boolean", None, there.view(np.uint8))
+
+
+def _texts(batch: Source) -> list[str]:
+    """The text of each event, for which all of it is read by Python."""
+    if isinstance(batch, (pa.Table, pa.RecordBatch)):
+        return list(map(text_of, batch.to_pylist(maps_as_pydicts="lossy")))
+    return list(map(text_of, batch.whole_events() if isinstance(batch, JsonLines) else batch))
 
 
 def _columns(

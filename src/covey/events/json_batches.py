@@ -10,7 +10,7 @@ find it. A line that is left costs some microseconds.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -186,6 +186,14 @@ class JsonLines:
         left = self._read_left(np.flatnonzero(found.lines == _kernels.LEFT), found)
         self._scanned = _Scanned(names, found, left, np.flatnonzero(found.lines == _kernels.EVENT))
         return self._scanned
+
+    def whole_events(self) -> Iterator[dict[str, Any]]:
+        """All events, read by Python; after `pieces`."""
+        assert self._scanned is not None
+        for line in self._scanned.lines.tolist():
+            event = parse_json(bytes(self._view[int(self._starts[line]) : int(self._ends[line])]))
+            assert event is not None, "what is no event was left out"
+            yield event
 
     def present(self, name: str, defined: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which events have an attribute, be it null, given those that define it; after `pieces`. Lines that hold the

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from covey.events.pieces import Piece, pieces_of_values, python_values
 from covey.events.term_vectors import Vectors, pieces_of
 from covey.filters.semantics import attribute_value
-from covey.filters.terms import Term, is_presence, term_of
+from covey.filters.terms import Term, of_whole_event, term_of
 from covey.filters.values import Scalar, Value
 
 
@@ -106,7 +106,7 @@ def with_terms(
     `given` tells what is null in it from what it lacks."""
 
     def lookup(name: str) -> Value | None:
-        if is_presence(name):
+        if of_whole_event(name):
             return attribute_value(given, name)
         value: Value | None = event.get(name)
         return defaults.get(name) if value is None else value

@@ -22,9 +22,10 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from covey.errors import CoveyError
 from covey.filters.algebra import And, Constant, Filter, Is, Not, Or
+from covey.filters.event_texts import text_of
 from covey.filters.predicates import ArrayContains, Between, Compare, ElementTest, In, IsNull, Predicate, TextTest
 from covey.filters.terms import Lookup as Lookup
-from covey.filters.terms import Present, is_path, is_presence, term_of
+from covey.filters.terms import Present, Text, is_path, is_presence, term_of
 from covey.filters.values import Element, Scalar, Value, compare, is_scalar, normalise
 
 Semantics: TypeAlias = Literal["sql", "simple", "strict", "default"]
@@ -89,6 +90,8 @@ def attribute_value(event: Mapping[str, Any], name: str) -> Value | None:
             return is_present(event, term.path)
         if isinstance(event, Supposed):
             return None
+        if isinstance(term, Text):
+            return text_of(event.given if isinstance(event, Decoded) else event)
         return term.value(lambda inner: attribute_value(event, inner))
     head, dot, rest = name.partition(".")
     while dot:

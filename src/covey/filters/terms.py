@@ -211,10 +211,42 @@ def is_presence(name: str) -> bool:
     return name.startswith(_PRESENT)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Text(Term):
+    """All that an event says, as one text. No attribute gives it, so the event is asked for it by the term's own name,
+    and it stands in no other term."""
+
+    @property
+    def kind(self) -> Kind | None:
+        return Kind.STRING
+
+    def raw(self, lookup: Lookup) -> Raw:
+        return lookup(self.name)
+
+
+EVENT_TEXT: Final = f"{MARK}event_text()"
+"""The name of the term that is an event's text."""
+
+
+def event_text() -> Text:
+    """The term of an event's text."""
+    term = known_term(Text(EVENT_TEXT))
+    assert isinstance(term, Text)
+    return term
+
+
+def of_whole_event(name: str) -> bool:
+    """Whether the event itself is asked for this term, by its name."""
+    return name == EVENT_TEXT or is_presence(name)
+
+
 def refuse_presence(terms: Iterable[Term]) -> None:
-    """Presence stands in no other term."""
-    if any(isinstance(term, Present) for term in terms):
-        raise FilterError("is_present and is_missing stand alone; join them to other tests by AND, OR, NOT")
+    """What the event itself is asked for stands in no other term."""
+    for term in terms:
+        if isinstance(term, Present):
+            raise FilterError("is_present and is_missing stand alone; join them to other tests by AND, OR, NOT")
+        if isinstance(term, Text):
+            raise FilterError("event_text() is tested as it is; it stands in no other term")
 
 
 @lru_cache(maxsize=_KEPT_TERMS)

@@ -23,7 +23,7 @@ from covey.filters.predicates import (
     TextTest,
 )
 from covey.filters.term_functions import NAMED
-from covey.filters.terms import Term, known_term, present
+from covey.filters.terms import Term, event_text, known_term, present
 from covey.filters.values import Scalar
 from covey.language.literals import CASTS
 from covey.language.operands import Literal, Operand, Subject, test
@@ -140,6 +140,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "exists": Function("exists(attribute)", (1,), _exists),
     "is_present": Function("is_present(attribute)", (1,), _is_present),
     "is_missing": Function("is_missing(attribute)", (1,), _is_missing),
+    "event_text": Function("event_text()", (0,), lambda _: event_text()),
     "isnull": Function("isnull(attribute)", (1,), _is_null),
     "isnotnull": Function("isnotnull(attribute)", (1,), _is_not_null),
     "in_rectangle": Function("in_rectangle(x, y, x0, y0, x1, y1)", (6,), _in_rectangle),

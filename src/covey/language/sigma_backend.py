@@ -8,7 +8,8 @@ otherwise; what only backtracking engines know (look-around, references) is refu
 Names are the rule's own, as the events must have them; but Windows Defender writes `Threat Name` where Sigma says
 ThreatName, so in rules for its log both are tested.
 
-A keyword, a value without a field, is searched in the log's own text: the attributes that `keyword_fields` names.
+A keyword, a value without a field, is searched in all that the event says (`event_text()`), or in the attributes that
+`keyword_fields` names.
 """
 
 from __future__ import annotations
@@ -33,11 +34,9 @@ from covey.filters.algebra import Filter, Is, Not, all_of, any_of
 from covey.filters.caseless import ILike
 from covey.filters.predicates import Compare, IsNull, Like, Operator, RLike
 from covey.filters.quoting import name_to_sql
+from covey.filters.terms import event_text
 from covey.language.parser import parse_sql
 from covey.limits import DEFAULT_LIMITS
-
-KEYWORD_FIELDS: Final = ("message", "Message", "msg", "log", "_raw")
-"""Where logs keep the line that was written."""
 
 _OPERATORS: Final[dict[CompareOperators, Operator]] = {
     CompareOperators.LT: "<",
@@ -48,7 +47,7 @@ _OPERATORS: Final[dict[CompareOperators, Operator]] = {
 }
 _DEFENDER: Final = "windefend"
 _TIME_PARTS: Final = ("minute", "hour", "day", "month", "year")
-_LIKE_A_NUMBER: Final = re.compile(r"(?=.*[0-9])[0-9.%-]+")
+_LIKE_A_NUMBER: Final = re.compile(r"[0-9.%_-]+")
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 
 
@@ -63,13 +62,13 @@ class CoveyBackend(Backend):  # type: ignore[misc]
         processing_pipeline: ProcessingPipeline | None = None,
         collect_errors: bool = False,
         *,
-        keyword_fields: Sequence[str] | str = KEYWORD_FIELDS,
+        keyword_fields: Sequence[str] | str = (),
         pattern_length: int = 1_024,
         **options: Any,
     ) -> None:
         super().__init__(processing_pipeline, collect_errors, **options)
         listed = keyword_fields.split(",") if isinstance(keyword_fields, str) else keyword_fields
-        self.keyword_fields: tuple[str, ...] = tuple(listed)
+        self.keyword_fields: tuple[str, ...] = tuple(listed) or (event_text().name,)
         self.pattern_length = int(pattern_length)
         self._spaced = False
 
@@ -179,21 +178,17 @@ class CoveyBackend(Backend):  # type: ignore[misc]
     # Values without a field.
 
     def convert_condition_val_str(self, cond: Any, state: Any) -> Filter:  # noqa: ARG002, D102
-        value = cond.value
-        around: list[Any] = [SpecialChars.WILDCARD_MULTI, *value.s, SpecialChars.WILDCARD_MULTI]
-        return any_of(self._pattern(field, around, cased=False) for field in self._searched())
+        return self._keyword(cond.value.s)
 
     def convert_condition_val_num(self, cond: Any, state: Any) -> Filter:  # noqa: ARG002, D102
-        around: list[Any] = [SpecialChars.WILDCARD_MULTI, str(cond.value.number), SpecialChars.WILDCARD_MULTI]
-        return any_of(self._pattern(field, around, cased=False) for field in self._searched())
+        return self._keyword((str(cond.value.number),))
 
     def convert_condition_val_re(self, cond: Any, state: Any) -> Filter:  # noqa: ARG002, D102
-        return any_of(self._expression(field, cond.value) for field in self._searched())
+        return any_of(self._expression(field, cond.value) for field in self.keyword_fields)
 
-    def _searched(self) -> tuple[str, ...]:
-        if not self.keyword_fields:
-            raise FilterError("a value without a field is searched in the log's text; name it in keyword_fields")
-        return self.keyword_fields
+    def _keyword(self, parts: Iterable[Any]) -> Filter:
+        around = (SpecialChars.WILDCARD_MULTI, *parts, SpecialChars.WILDCARD_MULTI)
+        return any_of(ILike(field, self._like(around)) for field in self.keyword_fields)
 
     # Names, texts and patterns.
 
@@ -214,9 +209,17 @@ class CoveyBackend(Backend):  # type: ignore[misc]
                 return Compare(field, "=", whole)
         return self._pattern(field, value.s, cased=cased)
 
-    def _pattern(self, field: str, parts: Iterable[Any], *, cased: bool) -> Filter:
-        pattern = "".join(map(_piece, parts))
+    def _like(self, parts: Iterable[Any]) -> str:
+        pieces = [_piece(part) for part in parts]
+        kept = [piece for at, piece in enumerate(pieces) if piece != "%" or at == 0 or pieces[at - 1] != "%"]
+        pattern = "".join(kept)
         self._check_length(pattern)
+        return pattern
+
+    def _pattern(self, field: str, parts: Iterable[Any], *, cased: bool) -> Filter:
+        pattern = self._like(parts)
+        if pattern == "%":
+            return Not(IsNull(field))
         if _LIKE_A_NUMBER.fullmatch(pattern):
             # An event may have it as a number, whose text is meant.
             return any_of((Like(field, pattern), _cast(field, "STRING", f"LIKE '{pattern}'")))

@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from covey.errors import CoveyError
 from covey.events import Schema
 from covey.filters import Semantics
+from covey.filters.terms import EVENT_TEXT
 from covey.limits import DEFAULT_LIMITS, Limits
 from covey.matching import BadSubscription, Index
 from covey.matching.storage import content_hash
@@ -118,6 +119,8 @@ def _agree(index: Index, semantics: Semantics | None, schema: Schema | None) -> 
 
 
 def _needed(index: Index) -> tuple[str, ...]:
+    if any(term.name == EVENT_TEXT for term in index.terms):
+        raise CoveyError("event_text() is all of an event, and only columns that rules name leave Spark; name a column")
     names = dict.fromkeys(index.attributes)
     schema = index.schema
     if schema is not None:
