@@ -93,3 +93,72 @@ def test_mistakes_about_files_are_named(
     index.add("binary", "unnamed = 1")
     with pytest.raises(covey.CoveyError, match=r"id 'binary': .*BINARY.* and .*INT"):
         match_files(spark, tmp_path / "a.parquet", index)
+
+
+def agrees_with_spark(spark: SparkSession, path: Path, rules: dict[str, str]) -> None:
+    """Every rule matches as many rows of the files as `where` does of the table that Spark reads there."""
+    subscriptions = spark.createDataFrame([*rules.items()], "id string, filter string")
+    found = match_files(spark, path, subscriptions, output="pairs").groupBy("subscription").count().collect()
+    counts = {row["subscription"]: row["count"] for row in found}
+    table = spark.read.parquet(str(path))
+    expected = {id: table.where(rule).count() for id, rule in rules.items()}
+    assert {id: counts.get(id, 0) for id in rules} == expected
+    assert any(expected.values())
+
+
+def test_directories_that_stand_for_columns_are_columns(spark: SparkSession, tmp_path: Path) -> None:
+    for company, year in (("IBM", 2019), ("A%2FB é", 2020), ("__HIVE_DEFAULT_PARTITION__", 2020)):
+        at = tmp_path / f"company={company}" / f"Year={year}"
+        at.mkdir(parents=True)
+        pq.write_table(pa.table({"price": [1.0, 2.0, None]}), at / "part.parquet")
+    agrees_with_spark(
+        spark,
+        tmp_path,
+        {
+            "null": "company IS NULL", "ibm": "company = 'IBM'", "escaped": "company = 'A/B é'", "year": "year > 2019",
+            "both": "Company LIKE 'I%' AND price < 2", "neither": "company <> 'IBM' AND price IS NULL",
+        },
+    )  # fmt: skip
+    index = covey.Index()
+    index.add_many([("ibm", "company = 'IBM' AND price = 2")])
+    (row,) = match_files(spark, tmp_path, index, output="pairs", columns=["company", "Year", "price"]).collect()
+    assert (row.company, row.Year, row.price, row.row) == ("IBM", 2019, 2.0, 1)
+
+
+def test_files_with_other_columns_are_read_as_spark_reads_them(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"price": [1, 2], "name": ["a", "b"]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"extra": [1], "NAME": ["b"], "price": [5]}), tmp_path / "b.parquet")
+    pq.write_table(pa.table({"extra": ["x", "y", "z"]}), tmp_path / "c.parquet")
+    rules = {"price": "price > 1", "null": "price IS NULL", "name": "name = 'b'", "both": "NAME = 'b' AND Price = 5"}
+    agrees_with_spark(spark, tmp_path, rules)
+    assert match_files(spark, tmp_path, covey.Index(), columns=["name"]).where("name IS NULL").count() == 3
+
+
+def test_files_whose_types_differ_are_read_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"n": pa.array([1, 2], pa.int64())}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"n": pa.array([3, None], pa.int32())}), tmp_path / "b.parquet")
+    agrees_with_spark(spark, tmp_path, {"two": "n >= 2", "null": "n IS NULL"})
+
+
+@pytest.mark.parametrize("marker", ["_delta_log/00000000000000000000.json", ".hoodie/x", "metadata/v1.metadata.json"])
+def test_tables_of_formats_with_a_log_are_refused(
+    spark: SparkSession, index: covey.Index, table: pa.Table, tmp_path: Path, marker: str
+) -> None:
+    (tmp_path / marker).parent.mkdir()
+    (tmp_path / marker).touch()
+    (tmp_path / "day=1").mkdir()
+    pq.write_table(table, tmp_path / "day=1" / "a.parquet")
+    for path in (tmp_path, tmp_path / "day=1", tmp_path / "day=1" / "a.parquet"):
+        with pytest.raises(covey.CoveyError, match=r"is a table of (Delta|Hudi|Iceberg), whose files also hold rows"):
+            match_files(spark, path, index)
+
+
+def test_times_in_nanoseconds_are_matched_though_spark_cannot_read_them(spark: SparkSession, tmp_path: Path) -> None:
+    at = pa.array([1_600_000_000_000_000_000, None], pa.timestamp("ns"))
+    pq.write_table(pa.table({"at": at, "n": [1, 2]}), tmp_path / "a.parquet")
+    index = covey.Index()
+    index.add_many([("n", "n = 2"), ("at", "at IS NULL")])
+    assert match_files(spark, tmp_path, index).select("subscriptions").collect()[1][0] == ["n", "at"]
+    pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "b.parquet")
+    with pytest.raises(covey.CoveyError, match=r"b\.parquet has other columns than .*a\.parquet"):
+        match_files(spark, tmp_path, index)
