@@ -308,6 +308,8 @@ def test_events_that_are_no_stream_or_have_a_column_of_the_result_are_refused(wo
     events = world.stream().withColumnRenamed("n", "Version")
     with pytest.raises(CoveyError, match="column 'version' already"):
         match_stream(events, world.changes, **given)
+    with pytest.raises(CoveyError, match="column 'batch' already"):
+        match_stream(world.stream().withColumnRenamed("n", "Batch"), world.changes, **given)
 
 
 def test_a_listener_that_fails_does_not_stop_the_stream(world: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 """Subscriptions, in whatever form they are given, to index files where Spark's workers find them.
 
-On a local master workers see the driver's files, and the file stays where it is written. Elsewhere it is shipped once
-to every executor as an artifact of the session. Either way its name carries a hash of its content, so that a worker
+Where workers see the driver's files, the file stays where it is written. Elsewhere it is shipped once to every executor
+as an artifact of the session. Either way its name carries a hash of its content, so that a worker
 that has a file of that name open has the right one, and what one job matches doesn't change when a saved index is
 replaced while the job runs: a file that is given by path is linked (or copied) under the name of its content first.
 
@@ -14,13 +14,17 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.utils import is_remote
 
 from covey.errors import CoveyError
 from covey.events import Schema
@@ -82,9 +86,9 @@ def place(
     id_type = "string"
     if isinstance(subscriptions, (str, os.PathLike, Index)):
         given = subscriptions
-        index = given if isinstance(given, Index) else Index.open(_linked(Path(given)), verify=False, limits=limits)
+        index = given if isinstance(given, Index) else Index.open(linked(Path(given)), verify=False, limits=limits)
         _agree(index, semantics, schema)
-        file = _saved(index) if isinstance(given, Index) else _linked(Path(given))
+        file = _saved(index) if isinstance(given, Index) else linked(Path(given))
         if index.schema is None:
             columns = as_it_is(index, events)
         if columns is None and index.schema is None:
@@ -150,7 +154,8 @@ def _saved(index: Index) -> Path:
     return target
 
 
-def _linked(path: Path) -> Path:
+def linked(path: Path) -> Path:
+    """A file under the name of its content, by which executors know it: a session takes one path for each name."""
     target = _named_by_content(path)
     if target.exists():
         return target
@@ -179,6 +184,32 @@ def _visible(spark: SparkSession, path: Path) -> IndexFile:
 
 
 def is_local(spark: SparkSession) -> bool:
-    """Whether workers run on the driver's machine and see its files."""
-    master = spark.conf.get("spark.master", "")
-    return master == "local" or str(master).startswith("local[")
+    """Whether workers run on this process's machine and see its files.
+
+    A Connect server with a local master may be on another machine: a task looks for a file that was just written here.
+    """
+    master = str(spark.conf.get("spark.master", ""))
+    if master != "local" and not master.startswith("local["):
+        return False
+    if not is_remote():
+        return True
+    if spark not in _seen:
+        probe = directory() / f"probe-{uuid.uuid4().hex}"
+        probe.touch()
+        try:
+            found = spark.range(1).mapInArrow(_looks_for(str(probe)), "seen boolean").collect()
+        finally:
+            probe.unlink()
+        _seen[spark] = all(row.seen for row in found)
+    return _seen[spark]
+
+
+def _looks_for(path: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.record_batch({"seen": [os.path.exists(path)] * batch.num_rows})
+
+    return look
+
+
+_seen: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()

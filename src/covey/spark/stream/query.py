@@ -41,7 +41,7 @@ from covey.spark.conditions.binding import OnTermError
 from covey.spark.stream.changes import OnError, SubscriptionLog, source_of
 from covey.spark.stream.journal import Journal, local_path
 from covey.spark.stream.listener import BatchReport, Listener, MatchListener, listener_of
-from covey.spark.stream.sink import ParquetSink, read_matches
+from covey.spark.stream.sink import BATCH, ParquetSink, read_matches
 from covey.spark.stream.snapshots import Snapshot, placed_over
 from covey.spark.stream.sources import BadChange, Source, Table, one_line
 from covey.spark.types import quoted
@@ -90,6 +90,8 @@ def match_stream(
         raise CoveyError("give either sink= (a directory) or writer= (a function of a DataFrame and a batch id)")
     check_dialect(dialect)
     schema = _result_schema(events.schema, output)
+    if sink is not None and BATCH in (name.lower() for name in events.columns):
+        raise CoveyError(f"the events have a column {BATCH!r} already; rename it, since a sink's batches go there")
     batches = _Batches(
         checkpoint=str(local_path(checkpoint, "checkpoint")),
         source=source_of(subscriptions),
@@ -193,7 +195,9 @@ class _Batches:
             if manifest is None:
                 counter = Observation()
                 result = self._result(events, snapshot, counter)
-                manifest = self.sink.write(result, batch, snapshot.version, lambda: _counts(counter))
+                manifest = self.sink.write(
+                    result, batch, snapshot.version, lambda: _counts(counter), pairs=self.output == "pairs"
+                )
             return manifest.events, manifest.matches
         assert self.writer is not None
         if self.listener is None:

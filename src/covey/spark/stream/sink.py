@@ -7,6 +7,8 @@ under hidden names means nothing. A rename never replaces a directory, so a driv
 second time. `spark.read.parquet(sink)` and other readers see `batch` as a partition column; `read_matches` also knows
 the schema before there is any batch.
 
+A batch whose files don't add up to its rows isn't committed: the workers then wrote them where the driver can't see.
+
 Needs a file system where a rename is atomic: a local disk or a mount, not an object store.
 """
 
@@ -21,12 +23,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
+
 from covey.errors import CoveyError
 from covey.spark.stream.journal import local_path, sync_directory, write_durably
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+BATCH = "batch"
+"""The column that says in which batch a row was written: readers take it from the directories' names."""
 _STREAM = "_stream.json"
 _MANIFEST = "_manifest.json"
 _HIDDEN = "_writing-"
@@ -72,19 +78,33 @@ class ParquetSink:
         except FileNotFoundError:
             return None
 
-    def write(self, result: DataFrame, batch: int, version: int, counts: Callable[[], tuple[int, int]]) -> Manifest:
-        """Write and commit a batch; `counts` gives events and matches once the result has been computed."""
+    def write(
+        self, result: DataFrame, batch: int, version: int, counts: Callable[[], tuple[int, int]], *, pairs: bool
+    ) -> Manifest:
+        """Write and commit a batch, which has a row for each event or, as pairs, for each match; `counts` gives events
+        and matches once the result has been computed."""
         self._clear()
         hidden = self.path / f"{_HIDDEN}{batch}-{uuid.uuid4().hex}"
         result.write.option("compression", "zstd").parquet(str(hidden))
         files = sorted(path.name for path in hidden.glob("part-*.parquet"))
         events, matches = counts()
+        self._add_up(hidden, files, matches if pairs else events)
         manifest = Manifest(batch, version, events, matches, files)
         for name in files:
             _sync_file(hidden / name)
         write_durably(hidden / _MANIFEST, json.dumps(asdict(manifest)).encode())
         self._commit(hidden, batch)
         return manifest
+
+    def _add_up(self, hidden: Path, files: list[str], expected: int) -> None:
+        """Workers on other machines write to their own disks, where the driver can't commit what they wrote."""
+        found = sum(pq.read_metadata(hidden / name).num_rows for name in files)
+        if found != expected:
+            raise CoveyError(
+                f"Spark's workers wrote {expected:,} rows to sink {str(self.path)!r} and the driver finds {found:,} of "
+                "them there, so the batch is not committed; use a directory that the driver and all workers see under "
+                "this name, or writer="
+            )
 
     def _commit(self, hidden: Path, batch: int) -> None:
         try:

@@ -39,7 +39,7 @@ from covey.matching.storage import content_hash, index_header, read_index, write
 from covey.spark.conditions.binding import OnTermError
 from covey.spark.rules import as_it_is
 from covey.spark.stream.journal import sync_directory, write_durably
-from covey.spark.worker_files import Placed, is_local, place
+from covey.spark.worker_files import Placed, is_local, linked, place
 from covey.spark.workers import IndexFile
 
 _KEPT_OPEN = 2
@@ -171,7 +171,7 @@ def opened(
     sealed = []
     for saved in snapshot.segments:
         if saved.file not in files:
-            path = SparkFiles.get(saved.file) if shipped else os.path.join(snapshot.directory, saved.file)
+            path = SparkFiles.get(_shipped_as(saved.file)) if shipped else os.path.join(snapshot.directory, saved.file)
             files[saved.file] = [segment for segment, _ in read_index(path, verify=verify)[1]]
         segment = files[saved.file][saved.number]
         deleted = np.frombuffer(zlib.decompress(saved.deleted), dtype=np.uint8)
@@ -210,13 +210,21 @@ class SnapshotFiles(IndexFile):
         return cached(self.snapshot, shipped=self.shipped)
 
 
+def _shipped_as(file: str) -> str:
+    """A session takes one path for each name, and two of its streams may save versions of the same name: executors know
+    files by their content, which `SnapshotStore` has put into the name."""
+    return f"covey-{file.rpartition('-')[2]}"
+
+
 def placed(spark: SparkSession, snapshot: Snapshot) -> Placed:
     """A version where workers find it: in the driver's directory, or shipped to every executor, each file once."""
     local = is_local(spark)
     if not local:
         shipped = _shipped.setdefault(spark, set())
         for name in {saved.file for saved in snapshot.segments} - shipped:
-            spark.addArtifact(os.path.join(snapshot.directory, name), file=True)
+            path = linked(Path(snapshot.directory, name))
+            assert path.name == _shipped_as(name)
+            spark.addArtifact(str(path), file=True)
             shipped.add(name)
     # Workers know an open index by this name, so it tells apart all that differs.
     name = f"version-{snapshot.version}-{hashlib.sha256(repr(snapshot).encode()).hexdigest()[:32]}"
