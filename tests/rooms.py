@@ -2,11 +2,12 @@
 
 `pytest -m matching` runs one room, `pytest -m "not spark"` leaves out whatever starts a Spark session wherever it is,
 and `pytest -m core` is what needs neither Spark nor a browser nor sockets nor the laboratory: a change to the library
-is tried by that first. Nothing is written on the tests: they are marked by where they are and by what they ask for.
+is tried by that first. Tests are marked by where they are and by what they ask for.
 """
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -52,6 +53,24 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "spark": ("spark",),
 }
 """By directory or file, of which the longest counts; `tests/conftest.py` fails whoever uses sockets beyond this."""
+THOROUGH = (
+    "diagrams/test_changing_snapshots.py::*",
+    "diagrams/test_restriction.py::*",
+    "diagrams/test_shared.py::*-True]",
+    "diagrams/*[[]strict*", "diagrams/*[[]simple*", "diagrams/*[[]default*",
+    "events/test_json_batches.py::test_damaged*",
+    "matching/test_addresses.py::test_an_index_may_be_dropped*",
+    "matching/test_large_sets.py::*",
+    "matching/test_properties.py::*[[]simple*", "matching/test_properties.py::*[[]default*",
+    "matching/test_storage.py::test_a_killed_save*",
+    "relations/covering/test_sieve.py::*",
+    "relations/*[[]*strict]", "relations/*[[]*simple]", "relations/*[[]*default]",
+    "simulation/test_faults_are_found.py::*",
+    "simulation/test_replay.py::test_a_seed_has_the_same_trace*",
+    "simulation/test_seeds.py::test_the_structures*",
+    "test_tiers.py::*",
+)  # fmt: skip
+"""Patterns of what takes long and of which core has some, or the same under SQL's semantics: marked `thorough`."""
 FIXTURES = {"spark": "spark", "browser": "browser"}
 """Who asks for such a fixture needs what it is."""
 
@@ -84,6 +103,9 @@ def mark(item: pytest.Item) -> None:
     room = set(place(item).parts[:-1][:1])  # a test of tests/ itself is in none
     for name in room | wanted:
         item.add_marker(name)
+    name = f"{place(item)}::{item.nodeid.partition('::')[2]}"
+    if not wanted and any(fnmatchcase(name, pattern) for pattern in THOROUGH):
+        item.add_marker("thorough")
     if not wanted and not any(map(item.get_closest_marker, ("thorough", "long"))):
         item.add_marker("core")
 

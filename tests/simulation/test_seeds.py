@@ -8,7 +8,7 @@ from covey.routing import Strategy, covering_stage, routing_table
 from covey.simulation import random_scenario, run
 
 BLOCK = 50
-FIRST = 100
+FIRST = 50
 """So many are tried by `make test-core` too."""
 
 
