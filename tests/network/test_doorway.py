@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import resource
 import socket as sockets
 import subprocess
@@ -14,6 +15,7 @@ import aiohttp
 import pytest
 
 from covey.network import NetworkLimits, TlsFiles, connect
+from covey.network.doorway import FOR_STRANGERS
 from covey.network.errors import NetworkError
 from tests.network.certificates import Authority, needs_openssl
 from tests.network.running import broker, http, in_loop, until
@@ -74,6 +76,52 @@ async def test_sessions_do_not_count_as_strangers_and_are_never_closed_for_them(
             await client.close()
         for one in opened:
             one.close()
+
+
+@in_loop
+@pytest.mark.parametrize("body", [b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\nFF\r\na"])
+async def test_requests_that_never_come_whole_make_room_too(body: bytes) -> None:
+    limits = NetworkLimits(waiting_connections=10, handshake_seconds=60.0)
+    async with broker(limits=limits) as server, aiohttp.ClientSession() as session:
+        opened = await silent(server.port, 30)
+        for one in opened:
+            with contextlib.suppress(ConnectionError):
+                one.send(b"POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n" + body)
+        async with session.get(f"{http(server)}/healthz") as response:
+            assert response.status == 200
+        for one in opened:
+            one.close()
+
+
+@in_loop
+async def test_sessions_leave_room_for_who_asks_after_the_brokers_health() -> None:
+    async with broker(limits=NetworkLimits(handshake_seconds=60.0)) as server, aiohttp.ClientSession() as session:
+        doorway = server._doorway
+        assert doorway is not None
+        doorway._most = 5 + FOR_STRANGERS
+        clients = [await connect(server.url, reconnect=False) for _ in range(5)]
+        with pytest.raises(aiohttp.WSServerHandshakeError, match="503"):
+            await session.ws_connect(f"{http(server)}/v1/client")
+        for path, status in (("healthz", 200), ("readyz", 503)):
+            async with session.get(f"{http(server)}/{path}") as response:
+                assert response.status == status
+        for client in clients:
+            await client.close()
+
+
+@in_loop
+async def test_what_is_not_http_is_counted_and_said_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    async with broker() as server:
+        opened = await silent(server.port, 5)
+        for one in opened:
+            one.send(b"GET / HTTP/1.1\r\nX: " + b"a" * 20_000)
+        await until(lambda: server.engine.counts.bad_frames == 5)
+        assert server.engine.counts.defects == 0
+        for one in opened:
+            one.close()
+    said = [record for record in caplog.records if record.exc_info or "can be read" in record.getMessage()]
+    assert len(said) == 1
+    assert said[0].exc_info is None
 
 
 @in_loop

@@ -56,16 +56,18 @@ class Connections:
     @property
     def are_full(self) -> bool:
         """Whether nobody else can connect."""
-        return self.open >= self._limits.connections
+        most = self._limits.connections
+        return self.open >= (most if self.doorway is None else min(most, self.doorway.most_sessions))
 
     @contextmanager
     def one(self, principal: Principal, request: web.Request) -> Iterator[None]:
         """Count one connection while it is there; raises TooManyError."""
         name, limits = principal.name, self._limits
-        if self.open >= limits.connections or (name and self._by_name[name] >= limits.client_connections):
+        if self.are_full or (name and self._by_name[name] >= limits.client_connections):
             self._counts.refused_connections += 1
             raise TooManyError(
-                "there are too many connections (limits connections, client_connections); try again later"
+                "there are too many connections (limits connections, client_connections, or the process's open files); "
+                "try again later"
             )
         self._by_name[name] += 1
         if self.doorway is not None:

@@ -36,6 +36,8 @@ AT_ONCE: Final = 64
 """Connections accepted in one go, before those who are connected are heard again."""
 RESERVED: Final = 64
 """Descriptors that connections leave free."""
+FOR_STRANGERS: Final = 32
+"""Connections that sessions leave free, so that somebody can still ask after the broker's health."""
 PAUSE: Final = 0.1
 """Seconds without accepting where there was no descriptor."""
 SAY_EVERY: Final = 60.0
@@ -59,12 +61,19 @@ class Stranger:
     deadline: asyncio.TimerHandle | None = None
     requests: int = 0
     """That are being answered."""
+    asked: web.Request | None = None
+    """The last of them."""
     has_asked: bool = False
 
     @property
     def is_over(self) -> bool:
         """Whether the connection is closed."""
         return self.protocol is not None and self.protocol.transport is None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it has asked for something and waits for the answer. Who hasn't sent all of a request is silent."""
+        return self.requests > 0 and (self.asked is None or self.asked.content.is_eof())
 
     def close(self) -> None:
         """End it without a word."""
@@ -103,6 +112,11 @@ class Doorway:
 
     def __len__(self) -> int:
         return len(self._strangers)
+
+    @property
+    def most_sessions(self) -> int:
+        """How many of its connections may be sessions."""
+        return max(1, self._most - FOR_STRANGERS)
 
     async def open(
         self, host: str, port: int, make: Callable[[], asyncio.Protocol], context: ssl.SSLContext | None
@@ -151,11 +165,13 @@ class Doorway:
             return
         stranger.has_asked = True
         stranger.requests += 1
+        stranger.asked = request
         self._heard(stranger)
         try:
             yield
         finally:
             stranger.requests -= 1
+            stranger.asked = None
             self._heard(stranger)
 
     def known(self, request: web.Request) -> None:
@@ -230,8 +246,8 @@ class Doorway:
         for stranger in self._strangers:
             if address is not None and stranger.address != address:
                 continue
-            # A request that takes this long to come may be one that never will.
-            if stranger.requests and time.monotonic() < stranger.since + self._limits.handshake_seconds:
+            # An answer that takes this long may be one that nobody reads.
+            if stranger.is_answered and time.monotonic() < stranger.since + self._limits.handshake_seconds:
                 continue
             self._turn_away()
             self._forget(stranger)

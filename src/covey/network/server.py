@@ -33,6 +33,7 @@ from covey.network.event_streams import EventStreams
 from covey.network.extensions import Extension, ServerParts
 from covey.network.frames import TOO_LARGE
 from covey.network.http_api import HttpApi
+from covey.network.http_log import HttpLog
 from covey.network.identity import Identity
 from covey.network.links import Links
 from covey.network.loading import Loads
@@ -112,6 +113,7 @@ class Server:
             self._runner = web.AppRunner(
                 self._application(self._engine, identity, self.standing, connections),
                 access_log=None,
+                logger=HttpLog(self._engine.counts),
                 auto_decompress=False,
                 handler_cancellation=True,
                 keepalive_timeout=KEEP_ALIVE_SECONDS,
