@@ -31,6 +31,7 @@ from covey.filters.predicates import Between, Compare, In, Predicate
 from covey.filters.semantics import Semantics
 from covey.filters.terms import is_presence, term_of
 from covey.relations.domains import domain_of, implied, is_integer, narrowed, with_presence
+from covey.relations.plain_forms import is_plain_disjunction
 from covey.relations.predicate_sets import from_predicate
 from covey.relations.value_sets import DEFINED, EVERYTHING, MISSING, ValueSet
 
@@ -150,7 +151,7 @@ def _as_text(condition: Filter, schema: Schema) -> Filter:
 def conjunction_of(condition: Filter, meaning: Meaning = PLAIN) -> Conjunction | None:
     """The filter, which was read, as a conjunction of one set for each attribute; None where it isn't one."""
     semantics = meaning.semantics
-    box = _holds(condition, semantics)
+    box = None if is_plain_disjunction(condition) else _holds(condition, semantics)
     if box is None:
         return None
     if box is False:

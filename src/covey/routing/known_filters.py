@@ -29,6 +29,7 @@ from covey.relations.exact import (
     decide_covers_or_show,
     decide_overlaps,
 )
+from covey.relations.plain_forms import plain_conjunction
 from covey.relations.steps import Budget
 
 if TYPE_CHECKING:
@@ -158,8 +159,11 @@ class KnownFilters:
         return known
 
     def _normalised(self, condition: Filter) -> tuple[str, Filter]:
-        conjunction, meaning = self.conjunction(condition), self.meaning
-        plain = condition if conjunction is None else conjunction.to_filter(meaning.semantics, schema=meaning.schema)
+        meaning = self.meaning
+        plain = plain_conjunction(condition) if meaning.schema is None and not meaning.defaults else None
+        if plain is None:
+            conjunction = self.conjunction(condition)
+            plain = condition if conjunction is None else conjunction.to_filter(meaning.semantics, schema=meaning.schema)
         text = str(plain)
         key = digest(text)
         self._texts[key] = text
