@@ -36,19 +36,19 @@ class DefectForTestError(Exception):
 @pytest.fixture
 def defective(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raise in the middle of a turn, where a client or an event is called so."""
-    change_claim, deliver = Exporter.change_claim, Queues.deliver
+    change_claims, deliver = Exporter.change_claims, Queues.deliver
 
     def change(self: Exporter, client: Client, *arguments: Any) -> None:
-        change_claim(self, client, *arguments)
-        if client.id == "boom" and arguments[2] is not None:
-            raise DefectForTestError("change_claim")
+        change_claims(self, client, *arguments)
+        if client.id == "boom" and any(new is not None for _, new in arguments[1]):
+            raise DefectForTestError("change_claims")
 
     def deliver_or_raise(self: Queues, client: Client, ids: list[str], envelope: Envelope, size: int) -> None:
         deliver(self, client, ids, envelope, size)
         if "boom" in envelope.attributes:
             raise DefectForTestError("deliver")
 
-    monkeypatch.setattr(Exporter, "change_claim", change)
+    monkeypatch.setattr(Exporter, "change_claims", change)
     monkeypatch.setattr(Queues, "deliver", deliver_or_raise)
 
 

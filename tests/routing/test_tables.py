@@ -12,6 +12,7 @@ from covey.filters import Filter
 from covey.filters.semantics import SEMANTICS, Semantics
 from covey.language import parse
 from covey.matching import Index
+from covey.routing import waiting_entries
 from covey.routing.config import PruningOptions
 from covey.routing.journal import Flaw
 from covey.routing.known_filters import KnownFilters
@@ -73,7 +74,7 @@ def test_few_large_entries_are_indexed_and_many_small_ones_need_not_be() -> None
 def test_entries_that_wait_for_the_index_are_matched_all_the_same(
     interpreted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "INTERPRETED", interpreted)
+    monkeypatch.setattr(waiting_entries, "DEAR", interpreted)
     monkeypatch.setattr(tables, "FEW", 4)
     rng = random.Random(interpreted)
     table, plain = RoutingTable(KnownFilters()), dict[str, Filter]()

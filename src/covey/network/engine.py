@@ -66,6 +66,8 @@ from covey.routing.messages import (
     Pressure,
     Publications,
     Publish,
+    Subscribe,
+    Subscriptions,
     Tick,
     ToClient,
     ToPeer,
@@ -89,6 +91,8 @@ WORK_EVERY_SECONDS: Final = 0.1
 """Time from one such piece to the next while inputs wait."""
 TOGETHER: Final = 2_000
 """Events from which on publications aren't put together any further: a turn would take too long."""
+SUBSCRIPTIONS_TOGETHER: Final = 64
+"""Subscriptions of a session that are taken as one input: a few milliseconds."""
 SHORTEST_WAIT: Final = 0.01
 """Seconds between two ticks at least."""
 
@@ -366,7 +370,10 @@ class Engine:
                 now = self._publish(session, input, started)
             else:
                 steps = None if len(self._inputs) < MANY_INPUTS else 0
-                self._handle(session, input, steps)
+                if session is not None and isinstance(input, FromClient) and isinstance(input.message, Subscribe):
+                    self._subscribe(session, input, steps)
+                else:
+                    self._handle(session, input, steps)
                 now = time.perf_counter()
                 self._charge(session, now - started)
             if now > end:
@@ -396,6 +403,23 @@ class Engine:
             self._work_in(max(took, WORK_EVERY_SECONDS) if self._inputs else took)
         self._set_timer()
         self._go_on()
+
+    def _subscribe(self, session: Session, first: FromClient, steps: int | None) -> None:
+        """A subscription and those that are next in its session's queue, as one input."""
+        assert isinstance(first.message, Subscribe)
+        messages = [first.message, *self._inputs.take_subscriptions(session, SUBSCRIPTIONS_TOGETHER - 1)]
+        if len(messages) == 1:
+            self._handle(session, first, steps)
+            return
+        self.counts.inputs += len(messages) - 1
+        try:
+            self._handle(None, Subscriptions(session.name, messages, session.number), steps)
+        except BrokenError as error:
+            if not isinstance(error.__cause__, DefectError):
+                raise
+            for message in messages:
+                if session.open:
+                    self._handle(session, FromClient(session.name, message, session.number), steps)
 
     def _publish(self, session: Session, first: FromClient, started: float) -> float:
         """A publication and those that are next in other sessions' queues, as one input; gives the time after it."""

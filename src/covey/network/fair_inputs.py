@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from covey.network.sessions import Session
-from covey.routing.messages import FromClient, Input, Publish
+from covey.routing.messages import FromClient, Input, Publish, Subscribe
 
 SHARE_SECONDS: Final = 0.001
 """What an owner may cost before it is another one's turn."""
@@ -102,6 +102,19 @@ class FairInputs:
                     events += len(input.message.events)
                     queue.inputs.popleft()
                     yield session, input
+
+    def take_subscriptions(self, session: Session, most: int) -> list[Subscribe]:
+        """Subscriptions that are next in the queue that a session's input was taken from, and are this session's."""
+        queue = self._queues.get(_owner(session))
+        found: list[Subscribe] = []
+        while queue is not None and queue.inputs and len(found) < most:
+            sender, input = queue.inputs[0]
+            if sender is not session or not isinstance(input, FromClient) or not isinstance(input.message, Subscribe):
+                break
+            queue.inputs.popleft()
+            found.append(input.message)
+        self._count -= len(found)
+        return found
 
     def charge(self, session: Session | None, seconds: float) -> None:
         """What an input of a session has cost."""

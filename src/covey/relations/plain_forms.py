@@ -2,7 +2,7 @@
 
 A table of subscriptions is mostly conjunctions of tests on different attributes with constants that few digits write,
 and mostly these tests are in normal form as they stand: what is left to do is to sort them by attribute. Making value
-sets and printing them again finds that out too, at ten times the cost. Here nothing is decided that isn't sure: whatever
+sets and printing them again finds that out too, at ten times the cost. Nothing is decided here that isn't sure: what
 isn't of these forms goes the general way (`conjunctions.py`), which tests hold against this one.
 
 Why a test with such constants is its own normal form: bounds of numbers lie between two neighbouring doubles and are
@@ -12,6 +12,7 @@ neighbours do, so the neighbour of one needs more. A text's neighbour below it e
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 from covey.filters.algebra import And, Filter, Not, Or
@@ -36,7 +37,7 @@ def plain_conjunction(condition: Filter) -> Filter | None:
             return None
         names.append(part.attribute)  # type: ignore[attr-defined]
     ordered = sorted(names)
-    for before, name in zip(ordered, ordered[1:], strict=False):
+    for before, name in pairwise(ordered):
         if before == name:
             return None
     if ordered == names:
@@ -93,7 +94,7 @@ def _are_plain(values: tuple[Scalar | None, ...]) -> bool:
     fits = _is_text if type(values[0]) is str else _is_short
     if len(values) < 2 or not all(map(fits, values)):
         return False
-    return all(one < other for one, other in zip(values, values[1:], strict=False))  # type: ignore[operator]
+    return all(one < other for one, other in pairwise(values))  # type: ignore[operator]
 
 
 def _is_text(value: Scalar | None) -> bool:

@@ -80,6 +80,7 @@ from covey.routing.messages import (
     Pressure,
     Publications,
     RemovePeer,
+    Subscriptions,
     Tick,
     Work,
 )
@@ -125,6 +126,7 @@ class Broker(Remembered):
             ClientDown: self._requests.client_down,
             FromClient: self._requests.from_client,
             Publications: self._requests.publish,
+            Subscriptions: self._requests.subscribe,
             PeerUp: self._peers.peer_up,
             PeerDown: self._peers.peer_down,
             FromPeer: self._peers.from_peer,

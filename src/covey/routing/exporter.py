@@ -66,15 +66,13 @@ class Exporter(Remembered):
 
     # Clients' entries
 
-    def change_claim(self, client: Client, table: Table, old: Claim | None, new: Claim | None) -> None:
-        """A client's subscription or advertisement came, went or became another."""
+    def change_claims(self, client: Client, table: Table, changes: Sequence[tuple[Claim | None, Claim | None]]) -> None:
+        """A client's subscriptions or advertisements, of different ids, came, went or became others."""
         if table is Table.SUBSCRIPTIONS:
-            if old is not None:
-                self._table.remove(client.hop, old.id)
-            if new is not None:
-                self._table.add(client.hop, new.id, new.condition)
-        added = {} if new is None else dict([self.entry_of(client, new)])
-        removed = [] if old is None else self._leave(client, old)
+            ended = [old.id for old, _ in changes if old is not None]
+            self._table.change_many(client.hop, {new.id: new.condition for _, new in changes if new is not None}, ended)
+        added = dict([self.entry_of(client, new) for _, new in changes if new is not None])
+        removed = [key for old, _ in changes if old is not None for key in self._leave(client, old)]
         self.export(table, client.hop, added, removed)
 
     def end_claims(self, client: Client, table: Table, claims: Sequence[Claim]) -> None:

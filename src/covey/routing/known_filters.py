@@ -90,8 +90,10 @@ class KnownFilters:
         """Entries of one change whose normal forms are made at once; those of a larger one are made later."""
         self._limits = limits
         self._parsed: dict[str, Filter] = {}
+        self._written: dict[int, tuple[Filter, str]] = {}
+        """Texts that filters were read from, by their identities; a filter that is held here keeps its own."""
         self._characters = 0
-        self._normal: dict[Filter, tuple[str, Filter]] = {}
+        self._normal: Memory[tuple[str, Filter]] = Memory()
         self._by_key: dict[str, Filter] = {}
         """Normal forms that neighbours sent, by their keys."""
         self._texts: dict[str, str] = {}
@@ -117,13 +119,19 @@ class KnownFilters:
         if self._characters > ROOM_CHARACTERS or len(self._parsed) >= ROOM:
             self._start_anew(len(text))
         self._parsed[text] = condition
+        self._written[id(condition)] = (condition, text)
         return condition
+
+    def written(self, condition: Filter) -> str | Filter:
+        """A filter as the index reads it most quickly: the text that it was read from, where that says the same."""
+        known = self._written.get(id(condition))
+        return condition if known is None or self.meaning.schema is not None else known[1]
 
     def _start_anew(self, characters: int) -> None:
         """Forget everything: what one memory has forgotten another must not hold."""
-        for memory in (self._parsed, self._normal, self._by_key, self._texts):
+        for memory in (self._parsed, self._written, self._by_key, self._texts):
             memory.clear()
-        for answers in (self._conjunctions, self._bounds, self._covering, self._overlapping):
+        for answers in (self._normal, self._conjunctions, self._bounds, self._covering, self._overlapping):
             answers.clear()
         self._characters = characters
 
@@ -151,19 +159,16 @@ class KnownFilters:
         """The key of a filter, and its normal form; `key` is what a neighbour knows it by."""
         if key and self._by_key.get(key) is condition:
             return key, condition
-        known = self._normal.get(condition)
-        if known is None:
-            if len(self._normal) >= ROOM:
-                self._normal.clear()
-            known = self._normal[condition] = self._normalised(condition)
-        return known
+        return self._normal.of(lambda: self._normalised(condition), condition)
 
     def _normalised(self, condition: Filter) -> tuple[str, Filter]:
         meaning = self.meaning
         plain = plain_conjunction(condition) if meaning.schema is None and not meaning.defaults else None
         if plain is None:
             conjunction = self.conjunction(condition)
-            plain = condition if conjunction is None else conjunction.to_filter(meaning.semantics, schema=meaning.schema)
+            plain = (
+                condition if conjunction is None else conjunction.to_filter(meaning.semantics, schema=meaning.schema)
+            )
         text = str(plain)
         key = digest(text)
         self._texts[key] = text

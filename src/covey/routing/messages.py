@@ -495,6 +495,14 @@ class Publications(Struct, frozen=True):
         return cls(requests, attributes, durable, numbers)
 
 
+class Subscriptions(Struct, frozen=True):
+    """What a client asks for in several messages, in order, as one input."""
+
+    client: str
+    messages: list[Subscribe]
+    session: int = 0
+
+
 class PeerUp(Struct, frozen=True):
     """A session with a neighbour is open; one before it is over."""
 
@@ -546,7 +554,7 @@ class Pressure(Struct, frozen=True):
 
 
 Input: TypeAlias = (
-    ClientUp | Permit | ClientDown | FromClient | Publications
+    ClientUp | Permit | ClientDown | FromClient | Publications | Subscriptions
     | PeerUp | PeerDown | FromPeer | AddPeer | RemovePeer | Tick | Work | Pressure
 )  # fmt: skip
 

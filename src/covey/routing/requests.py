@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from covey.errors import CoveyError, EventError
@@ -30,6 +30,7 @@ from covey.routing.messages import (
     Refused,
     Renew,
     Subscribe,
+    Subscriptions,
     Unadvertise,
     Unsubscribe,
 )
@@ -60,8 +61,8 @@ class Requests(Remembered):
         """Of publications that wait because publishers are held back."""
         subscriptions, advertisements = Table.SUBSCRIPTIONS, Table.ADVERTISEMENTS
         self.handlers: dict[type, Callable[[Client, Any], None]] = {
-            Subscribe: lambda client, message: self._make_claim(client, subscriptions, message),
-            Advertise: lambda client, message: self._make_claim(client, advertisements, message),
+            Subscribe: lambda client, message: self._make_claims(client, subscriptions, [message]),
+            Advertise: lambda client, message: self._make_claims(client, advertisements, [message]),
             Unsubscribe: lambda client, message: self._unmake_claim(client, subscriptions, message),
             Unadvertise: lambda client, message: self._unmake_claim(client, advertisements, message),
             Acknowledge: lambda client, message: clients.queues.acknowledge(client, message.number),
@@ -109,18 +110,33 @@ class Requests(Remembered):
 
     # Claims
 
-    def _make_claim(self, client: Client, table: Table, message: Subscribe | Advertise) -> None:
-        refusal = self._clients.refusal(client, table, message.filter, message.id, durable=message.durable)
-        if message.lease is not None and not message.lease > 0:
-            refusal = f"a lease of {message.lease} seconds is over at once; give a number above 0"
-        if refusal is not None:
-            self._clients.send(client, Refused(message.request, refusal))
-            return
-        old, new = self._clients.claim(
-            client, table, message.id, message.filter, durable=message.durable, lease=message.lease
-        )
-        self._claim_changed(client, table, old, new)
-        self.confirm_when_settled(client, table, message.request)
+    def subscribe(self, input: Subscriptions) -> None:
+        """Several subscriptions of a client, as they would be made one by one; tables and exports change once."""
+        client = self._clients.present(input.client, input.session)
+        if client is not None:
+            self._make_claims(client, Table.SUBSCRIPTIONS, input.messages)
+
+    def _make_claims(self, client: Client, table: Table, messages: Sequence[Subscribe | Advertise]) -> None:
+        requests: list[int] = []
+        changes: dict[str, tuple[Claim | None, Claim]] = {}
+        for message in messages:
+            refusal = self._clients.refusal(client, table, message.filter, message.id, durable=message.durable)
+            if message.lease is not None and not message.lease > 0:
+                refusal = f"a lease of {message.lease} seconds is over at once; give a number above 0"
+            if refusal is not None:
+                self._clients.send(client, Refused(message.request, refusal))
+                continue
+            if message.id in changes or self._context.config.meta_events:
+                # Who asks for brokers' own events hears of what comes after, and of nothing before.
+                self._claims_changed(client, table, list(changes.values()))
+                changes = {}
+            changes[message.id] = self._clients.claim(
+                client, table, message.id, message.filter, durable=message.durable, lease=message.lease
+            )
+            requests.append(message.request)
+        self._claims_changed(client, table, list(changes.values()))
+        if requests:
+            self.confirm_when_settled(client, table, *requests)
 
     def _unmake_claim(self, client: Client, table: Table, message: Unsubscribe | Unadvertise) -> None:
         if message.id not in client.claims[table]:
@@ -132,27 +148,36 @@ class Requests(Remembered):
     def _end_claim(self, client: Client, table: Table, id: str) -> None:
         claim = self._clients.end(client, table, id)
         if claim is not None:
-            self._claim_changed(client, table, claim, None)
+            self._claims_changed(client, table, [(claim, None)])
 
-    def _claim_changed(self, client: Client, table: Table, old: Claim | None, new: Claim | None) -> None:
-        """A client's subscription or advertisement came, went or changed: tables and exports follow."""
-        if old is not None and new is not None and (old.text, old.under) == (new.text, new.under):
+    def _claims_changed(
+        self, client: Client, table: Table, changes: Sequence[tuple[Claim | None, Claim | None]]
+    ) -> None:
+        """A client's subscriptions or advertisements came, went or changed: tables and exports follow."""
+        changes = [
+            (old, new)
+            for old, new in changes
+            if old is None or new is None or (old.text, old.under) != (new.text, new.under)
+        ]
+        if not changes:
             return
-        self._exporter.change_claim(client, table, old, new)
+        self._exporter.change_claims(client, table, changes)
         if self._context.config.meta_events:
             broker = self._context.config.broker
-            if old is not None:
-                self._router.publish(about_claim(broker, client.id, WENT[table], old))
-            if new is not None:
-                self._router.publish(about_claim(broker, client.id, CAME[table], new))
+            for old, new in changes:
+                if old is not None:
+                    self._router.publish(about_claim(broker, client.id, WENT[table], old))
+                if new is not None:
+                    self._router.publish(about_claim(broker, client.id, CAME[table], new))
 
-    def confirm_when_settled(self, client: Client, table: Table, request: int) -> None:
-        """Confirm a request once what it changed is known wherever it matters (rule 4)."""
+    def confirm_when_settled(self, client: Client, table: Table, *requests: int) -> None:
+        """Confirm requests once what they changed is known wherever it matters (rule 4)."""
         session = client.session
 
         def confirm() -> None:
             if client.up and client.session == session:
-                self._clients.send(client, Confirmed(request))
+                for request in requests:
+                    self._clients.send(client, Confirmed(request))
 
         self._settlings.add(Settling(confirm), table)
 

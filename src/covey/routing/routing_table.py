@@ -3,7 +3,7 @@
 A hop is a client or a neighbour; its entries are what it asked for. Up to a few dozen small entries the interpreter is
 quickest; above, one `covey.Index` over the entries of all hops finds everything that an event matches in one call.
 New entries wait until there are many, or until interpreting them for events has cost as much as the index takes for
-them: it takes them more quickly together, and whoever publishes next shouldn't wait for that.
+them (`waiting_entries.py`): it takes them more quickly together, and whoever publishes next shouldn't wait for that.
 `Holding` is what a neighbour has told, whole and with digests, so that two brokers can find out by a few numbers where
 they differ.
 
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, Final, TypeAlias
 
-from covey.filters.algebra import Filter, number_of_leaves
+from covey.filters.algebra import Filter
 from covey.history import Chances
 from covey.matching import Index
 from covey.relations.pruning import Pruner
@@ -28,20 +28,17 @@ from covey.routing.journal import Flaw
 from covey.routing.known_filters import KnownFilters
 from covey.routing.messages import Entry
 from covey.routing.undo import Remembered, is_written_down, repair
+from covey.routing.waiting_entries import WaitingEntries, weight_of
 
 Hops: TypeAlias = dict[str, list[str]]
 """The hops that an event must go to, each with its entries that match."""
 
 FEW: Final = 64
 """Small entries up to which the interpreter matches; half as many bring it back."""
-SMALL: Final = 8
-"""Tests that a small entry has at most; one with more counts as so many more entries, since each test takes time."""
 BATCH: Final = 8
 """Events from which on they are matched together."""
-WAITING: Final = 4_096
-"""Entries that wait for the index at most; so many are read by its bulk parser."""
-INTERPRETED: Final = 2_000
-"""Small entries interpreted, over all events, that cost about as much as the index takes for those that wait."""
+WAITING: Final = 512
+"""Entries that wait for the index at most; so many are read by its bulk parser, in some milliseconds."""
 ONE_BY_ONE: Final = 16
 """Entries up to which the index takes what waits one by one, into its head."""
 SHOWN: Final = 300
@@ -66,10 +63,7 @@ class RoutingTable:
         self._weight = 0
         """As many as all entries count for."""
         self._index: Index | None = None
-        self._waiting: dict[str, Filter] = {}
-        self._waiting_weight = 0
-        self._interpreted = 0
-        """As many small entries were interpreted because they wait."""
+        self._waiting = WaitingEntries()
         self._numbers: dict[tuple[str, str], str] = {}
         self._places: dict[str, tuple[str, str]] = {}
         self._next = 0
@@ -101,7 +95,7 @@ class RoutingTable:
             entries = self._hops.setdefault(hop, {})
         entries[key] = condition
         self._size += 1
-        self._weight += _weight(condition)
+        self._weight += weight_of(condition)
         if self._index is not None:
             self._file(hop, key, condition)
         elif self._weight > FEW:
@@ -116,7 +110,7 @@ class RoutingTable:
             return
         self._hops.setdefault(hop, {}).update(added)
         self._size += len(added)
-        self._weight += sum(map(_weight, added.values()))
+        self._weight += sum(map(weight_of, added.values()))
         if self._index is not None:
             self._file_many((hop, key, condition) for key, condition in added.items())
         else:
@@ -150,17 +144,14 @@ class RoutingTable:
         number = str(self._next)
         self._numbers[hop, key] = number
         self._places[number] = (hop, key)
-        self._waiting[number] = condition
-        self._waiting_weight += _weight(condition)
+        self._waiting.add(number, condition)
         if len(self._waiting) >= WAITING:
             self._bring_up_to_date()
 
     def _up_to_date(self, events: int) -> Index | None:
         """The index for so many events, which knows all but what still waits; None where the interpreter does."""
-        if self._index is not None and self._waiting:
-            self._interpreted += events * self._waiting_weight
-            if self._interpreted > INTERPRETED:
-                self._bring_up_to_date()
+        if self._index is not None and self._waiting and self._waiting.is_dear(events):
+            self._bring_up_to_date()
         return self._index
 
     def _bring_up_to_date(self) -> None:
@@ -172,11 +163,10 @@ class RoutingTable:
                 else:
                     for number, condition in waiting.items():
                         self._add_carefully(index, [(number, condition)])
-            self._waiting, self._waiting_weight, self._interpreted = {}, 0, 0
+            self._waiting = WaitingEntries()
 
     def _forget_index(self) -> None:
-        self._index, self._waiting, self._numbers, self._places, self._apart = None, {}, {}, {}, {}
-        self._waiting_weight = self._interpreted = 0
+        self._index, self._waiting, self._numbers, self._places, self._apart = None, WaitingEntries(), {}, {}, {}
 
     def _add_carefully(self, index: Index, rows: Sequence[tuple[str, Filter]]) -> None:
         """Let the index take entries. One that it can't take, which is a defect of the index, must not keep others from
@@ -185,7 +175,7 @@ class RoutingTable:
             if len(rows) == 1:
                 index.add(*rows[0])
             else:
-                index.add_many(rows)
+                index.add_many([(number, self._known.written(condition)) for number, condition in rows])
         except Exception as error:
             if len(rows) == 1:
                 self._apart.update(rows)
@@ -208,7 +198,7 @@ class RoutingTable:
             if condition is None:
                 continue
             self._size -= 1
-            self._weight -= _weight(condition)
+            self._weight -= weight_of(condition)
             if self._index is not None:
                 number = self._numbers.pop((hop, key))
                 del self._places[number]
@@ -224,11 +214,7 @@ class RoutingTable:
 
     def _stops_waiting(self, number: str) -> bool:
         """Forget an entry that the index hasn't; False where it has it."""
-        waited = self._waiting.pop(number, None)
-        if waited is not None:
-            self._waiting_weight -= _weight(waited)
-            return True
-        return self._apart.pop(number, None) is not None
+        return self._waiting.remove(number) or self._apart.pop(number, None) is not None
 
     # Turns that end badly
 
@@ -261,7 +247,7 @@ class RoutingTable:
             if not entries:
                 del self._hops[hop]
         self._size = sum(map(len, self._hops.values()))
-        self._weight = sum(_weight(condition) for entries in self._hops.values() for condition in entries.values())
+        self._weight = sum(weight_of(condition) for entries in self._hops.values() for condition in entries.values())
         if self._is_broken or (self._index is None) == (self._weight > FEW):
             self._is_broken = False
             self._forget_index()
@@ -310,8 +296,9 @@ class RoutingTable:
         return found
 
     def _matched_apart(self, attributes: Mapping[str, Any]) -> list[str]:
-        matches, apart = self._known.matches, (*self._waiting.items(), *self._apart.items())
-        return [number for number, condition in apart if matches(condition, attributes)]
+        matches = self._known.matches
+        found = self._waiting.matched(attributes, matches) if self._waiting else []
+        return found + [number for number, condition in self._apart.items() if matches(condition, attributes)]
 
     def _by_hop(self, numbers: list[str]) -> Hops:
         places = self._places
@@ -323,11 +310,6 @@ class RoutingTable:
             hop, key = places[number]
             found.setdefault(hop, []).append(key)
         return found
-
-
-def _weight(condition: Filter) -> int:
-    """As how many small entries a filter counts."""
-    return 1 + number_of_leaves(condition) // (SMALL + 1)
 
 
 class Holding(Remembered):
