@@ -204,24 +204,30 @@ class CoveringTable:
         given = list(subscriptions)
         self._check_ids([id for id, _ in given])
         self._budget = budget
-        wanted = len(given)
         insertions = self._insert_some(given)
-        if len(insertions) == wanted:
+        while insertions and len(insertions) < len(given) and not self._is_late():
+            done = self._insert_some(given[len(insertions) :])
+            if not done:
+                break
+            insertions += done
+        if len(insertions) == len(given):
             self._decided.clear()
         self._store.tidy()
         self._tidy_sieve()
         return insertions
 
     def _insert_some(self, given: list[tuple[Hashable, Filter | Conjunction]]) -> list[Insertion]:
+        """Insert from the first on what is read together: all of it, or with a budget up to a Boolean filter, since
+        what the budget doesn't reach is read in vain."""
         read: list[tuple[Key, Bounds | None]] = []
         try:
             for _, filter in given:
-                if read and self._is_late():
+                if read and self._budget is not None and (read[-1][1] is not None or self._is_late()):
                     break
                 read.append(self._read(filter))
         except LaterError:
             pass
-        del given[len(read) :]
+        given = given[: len(read)]
         self._store.make_room_for_forms(len(self._numbered) + len(given))
         insertions: list[Insertion | None] = [None] * len(given)
         places: list[int] = []
