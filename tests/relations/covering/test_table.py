@@ -288,3 +288,25 @@ def test_what_a_budget_leaves_is_not_in_the_table_and_comes_out_the_same_in_the_
         rounds += 1
         assert rounds < 5_000, "a budget gets nowhere"
     check_against(table, oracle)
+
+
+def test_a_piece_of_work_reads_no_more_boolean_filters_than_it_files() -> None:
+    """Reading takes steps too: what is read and not reached is read again in the next piece."""
+    table = table_of()
+    filters = [
+        covey.parse(f"(a IN ({at}, {at + 1}) AND b BETWEEN {at} AND {at + 3}) OR (c = {at} AND NOT d < {at})")
+        for at in range(200)
+    ]
+    spent = pieces = 0
+    while len(table) < len(filters):
+        budget = Budget(3_000)
+        rest = enumerate(filters[len(table) : len(table) + 64], len(table))
+        assert table.insert_many(rest, budget)
+        spent += 3_000 - budget.left
+        pieces += 1
+    alone = Budget(10**9)
+    other = table_of()
+    assert len(other.insert_many(enumerate(filters), alone)) == len(filters)
+    assert table.roots() == other.roots()
+    assert spent < 1.5 * (10**9 - alone.left)
+    assert pieces < 50
