@@ -132,8 +132,7 @@ class CoveyBackend(Backend):  # type: ignore[misc]
         return self._any(cond.field, lambda name: _number(name, cond.value.number))
 
     def convert_condition_field_eq_val_bool(self, cond: Any, state: Any) -> Filter:  # noqa: ARG002, D102
-        truth = bool(cond.value.boolean)
-        return any_of((Compare(cond.field, "=", truth), ILike(cond.field, str(truth).lower())))
+        return self._any(cond.field, lambda name: _truth(name, bool(cond.value.boolean)))
 
     def convert_condition_field_eq_val_re(self, cond: Any, state: Any) -> Filter:  # noqa: ARG002, D102
         return self._any(cond.field, lambda name: self._expression(name, cond.value))
@@ -161,7 +160,7 @@ class CoveyBackend(Backend):  # type: ignore[misc]
         """Another field's value, whatever the case of letters; at its start, its end or somewhere in it."""
         value = cond.value
         own, other = name_to_sql(cond.field), name_to_sql(value.field)
-        text, part = f"lower({own})", f"lower({other})"
+        text, part = f"lower(CAST({own} AS STRING))", f"lower(CAST({other} AS STRING))"
         if value.starts_with and value.ends_with:
             return _sql(f"instr({text}, {part}) > 0")
         if value.starts_with or value.ends_with:
@@ -205,6 +204,8 @@ class CoveyBackend(Backend):  # type: ignore[misc]
             whole = "".join(value.s)
             if _INTEGER.fullmatch(whole):
                 return _number(field, int(whole))
+            if not cased and whole.lower() in ("true", "false"):
+                return _truth(field, whole.lower() == "true")
             if cased or whole.lower() == whole.upper():
                 return Compare(field, "=", whole)
         return self._pattern(field, value.s, cased=cased)
@@ -277,6 +278,10 @@ def _sql(text: str) -> Filter:
 
 def _cast(field: str, kind: str, test: str) -> Filter:
     return _sql(f"CAST({name_to_sql(field)} AS {kind}) {test}")
+
+
+def _truth(field: str, truth: bool) -> Filter:
+    return any_of((Compare(field, "=", truth), ILike(field, str(truth).lower())))
 
 
 def _number(field: str, number: int | float) -> Filter:
