@@ -6,7 +6,7 @@ last of them is put aside (`gc.freeze`) and isn't looked at again: each object i
 some milliseconds, however many there are.
 
 What was put aside and becomes garbage is still freed by its count of references, as nearly everything is. Only cycles
-stay, and it is sessions that have some, so after many sessions everything is looked at once.
+stay, and it is sessions that have some, so after many sessions everything is looked at once more.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ YOUNG: Final = 10_000
 MIDDLE: Final = 2
 OLD: Final = 3
 """Looks at one generation before the next is looked at."""
-LOOK_SECONDS: Final = 60.0
-SESSIONS: Final = 20_000
-"""Sessions after which everything is looked at."""
+LOOK_SECONDS: Final = 10.0
+SESSIONS: Final = 500
+OBJECTS: Final = 300
+"""Everything is looked at after so many sessions, and after one for each so many objects: what that costs a session is
+bounded, and so is what sessions leave behind, to a part of all that there is."""
 
 
 class Garbage:
@@ -57,7 +59,7 @@ class Garbage:
     def look(self) -> None:
         """Look at everything, if there were many sessions since."""
         opened = self._sessions()
-        if opened - self._at >= SESSIONS:
+        if opened - self._at >= max(SESSIONS, gc.get_freeze_count() // OBJECTS):
             self._at = opened
             gc.unfreeze()
             gc.collect()
