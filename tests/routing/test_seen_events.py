@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from covey.routing.messages import Envelope
+from covey.routing.messages import Envelope, Events, FromPeer
 from covey.routing.seen_events import SeenEvents
+from tests.routing.harness import Net
 
 
 def event(number: int = 1, origin: str = "b", x: int = 1, **changes: object) -> Envelope:
@@ -13,14 +14,14 @@ def event(number: int = 1, origin: str = "b", x: int = 1, **changes: object) -> 
 
 
 def test_a_copy_is_known_wherever_it_comes_from_and_however_far_it_went() -> None:
-    seen = SeenEvents("a", 100)
+    seen = SeenEvents(100)
     assert seen.see(event(), "b") == (event(), True)
     for copy in (event(), event(hops=3), event(recalled=True)):
         assert not seen.see(copy, "c")[1]
 
 
 def test_another_event_under_a_known_id_is_no_copy_and_is_known_itself_from_then_on() -> None:
-    seen = SeenEvents("a", 100)
+    seen = SeenEvents(100)
     assert seen.see(event(x=666), "liar")[1]
     true, is_new = seen.see(event(x=1), "b")
     assert is_new
@@ -33,19 +34,25 @@ def test_another_event_under_a_known_id_is_no_copy_and_is_known_itself_from_then
 
 
 def test_a_variant_that_travelled_says_nothing() -> None:
-    seen = SeenEvents("a", 100)
+    seen = SeenEvents(100)
     assert seen.see(event(variant="~00"), "b") == (event(), True)
 
 
-def test_what_entered_here_is_a_copy_whatever_it_says() -> None:
-    seen = SeenEvents("a", 100)
-    seen.originate(["a/1"])
-    assert not seen.see(event(1, "a"), "b")[1]
-    assert not seen.see(event(1, "a", x=666), "b")[1]
+def test_what_entered_here_is_a_copy_whatever_it_says_and_takes_no_memory() -> None:
+    net = Net([("a", "b")])
+    net.join("a", "ann")
+    net.subscribe("a", "ann", "all", "x > 0")
+    net.publish("a", "ann", {"x": 1})
+    number = net.brokers["a"].next_number - 1
+    assert not net.brokers["a"].events.seen._by_source
+    for forged in (event(number, "a", x=666), event(number + 1_000, "a")):
+        net.handle("a", FromPeer("b", Events([forged])))
+        net.run()
+    assert net.delivered("ann") == [{"x": 1}]
 
 
 def test_a_neighbour_that_makes_up_ids_cant_have_those_of_others_forgotten() -> None:
-    seen = SeenEvents("a", 10)
+    seen = SeenEvents(10)
     seen.see(event(5), "b")
     for number in range(1_000, 1_100):
         seen.see(event(number), "liar")
@@ -54,7 +61,7 @@ def test_a_neighbour_that_makes_up_ids_cant_have_those_of_others_forgotten() -> 
 
 
 def test_what_a_neighbour_brought_that_is_gone_is_still_known() -> None:
-    seen = SeenEvents("a", 10)
+    seen = SeenEvents(10)
     seen.see(event(5), "b")
     seen.forget("b")
     seen.forget("never there")

@@ -54,11 +54,6 @@ class Originated:
         """Give the events their ids: the broker, and numbers from `first` on."""
         self._origin, self._first, self._hops = origin, first, hops
 
-    def keys(self) -> list[str]:
-        """The events' ids."""
-        origin, first = self._origin, self._first
-        return [f"{origin}/{number}" for number in range(first, first + len(self.attributes))]
-
     def envelope(self, at: int) -> Envelope:
         """An event by itself."""
         return Envelope(

@@ -65,7 +65,7 @@ class KeptEvents(Remembered):
         self._turn = context.turn
         self._events: dict[str, Kept] = {}
         self._window: OrderedDict[str, Kept] = OrderedDict()
-        self.seen = SeenEvents(context.config.broker, context.config.limits.ids_remembered)
+        self.seen = SeenEvents(context.config.limits.ids_remembered)
         self._dirty: set[str] = ScratchSet()
         self._places = 0
         self._window_bytes = 0

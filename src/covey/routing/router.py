@@ -53,7 +53,6 @@ class Router(Remembered):
         """Publications enter the network here, in order."""
         config = self._context.config
         batch.number(config.broker, self._numbers(len(batch)), config.limits.hops)
-        self._events.seen.originate(batch.keys())
         self._route(batch, None)
 
     def publish(self, attributes: dict[str, Any]) -> None:

@@ -5,8 +5,8 @@ lies, and nobody here can tell who: both count as events, the second under an id
 forges ids of events to come can't have the true ones taken for copies; what it forged is delivered beside them. Each
 neighbour has room of its own, or one that makes up ids could have those of others forgotten.
 
-Events that entered the network here aren't heard from neighbours: what comes back under this broker's name is a copy.
-Only a broker that has lost its disk hears of its former life, whose numbers were all lower.
+Events that entered the network here needn't be remembered: what comes back under this broker's name and numbers is a
+copy (`Router.arrive`). Only a broker that has lost its disk hears of its former life, whose numbers were all lower.
 """
 
 from __future__ import annotations
@@ -14,15 +14,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Final
 
 import msgspec
 
 from covey.routing.messages import Envelope
 from covey.routing.undo import note
-
-OWN: Final = b""
-"""In the place of a fingerprint: it entered the network here."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -30,18 +26,13 @@ _encode = msgspec.msgpack.Encoder().encode
 class SeenEvents:
     """The ids of events that came by, as long as there is room."""
 
-    def __init__(self, broker: str, room: int) -> None:
-        self._broker = broker
+    def __init__(self, room: int) -> None:
         self._room = room
         self._by_source: dict[str, OrderedDict[str, bytes]] = {}
 
-    def originate(self, keys: Iterable[str]) -> None:
-        """Events enter the network here."""
-        self._note_all("", dict.fromkeys(keys, OWN))
-
     def restore(self, key: str, envelope: Envelope) -> None:
         """An event that is kept came by."""
-        self._note_all("", {key: OWN if envelope.origin == self._broker else fingerprint(envelope)})
+        self._note_all("", {key: fingerprint(envelope)})
 
     def see(self, envelope: Envelope, source: str) -> tuple[Envelope, bool]:
         """An event from a neighbour as it is known here from now on, and whether it is new."""
@@ -49,8 +40,6 @@ class SeenEvents:
             envelope = msgspec.structs.replace(envelope, variant="")
         key = envelope.key
         known = self._find(key)
-        if known == OWN:
-            return envelope, False
         found = fingerprint(envelope)
         if known is not None and known != found:
             envelope = msgspec.structs.replace(envelope, variant=f"~{found.hex()}")
