@@ -55,6 +55,39 @@ def test_fix_mends_what_is_plain(rules: Path, tmp_path: Path, capsys: pytest.Cap
     assert main(["check", str(out)]) == 0
 
 
+DIALECTS = {
+    "cesql": {"plain": "hop < 5", "equal": "hop < 5 AND TRUE", "never": "id = 'a' AND id = 'b'", "always": "EXISTS id",
+              "foreign": "id == ‘a’ && hop => 5", "broken": "hop <"},
+    "jms": {"plain": "w > 5", "equal": "w > 5 AND w > 4", "never": "w > 5 AND w < 3", "always": "TRUE",
+            "foreign": "WHERE w => 5 && x = 1;", "broken": "w >"},
+    "amqp": {"plain": "p.to = 'a'", "equal": "properties.to IN ('a')", "never": "w > 5 AND w < 3", "always": "TRUE",
+             "foreign": "w =< 5 && x = 1", "broken": "m.x = 1"},
+    "eventbridge": {"plain": '{"a": ["x"]}', "equal": '{"a": ["x", "x"]}', "broken": '{"a": "x"}'},
+    "sigma": {"plain": "a: x", "equal": "a: [X, x]", "broken": "a|z: x"},
+    "json": {"plain": '{"attribute": "a", "=": 5}', "equal": '{"attribute": "a", "in": [5]}', "broken": '{"a": 5}'},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_rules_of_any_dialect_are_checked(dialect: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if dialect == "sigma":
+        pytest.importorskip("sigma", reason="pySigma is the extra sigma, which is not installed")
+    given = DIALECTS[dialect]
+    if dialect == "sigma":
+        head = "title: A rule\nlogsource: {product: any}\ndetection:\n  condition: s\n  s:\n    "
+        given = {id: head + text for id, text in given.items()}
+    path, out = tmp_path / "rules.jsonl", tmp_path / "mended.jsonl"
+    path.write_text("".join(json.dumps({"id": id, "filter": text}) + "\n" for id, text in given.items()))
+    code, found = checked(capsys, str(path), "--dialect", dialect, "--fix", str(out))
+    assert code == 1
+    assert [id for id, rule in found.items() if not rule["loads"]] == ["broken"]
+    notes = {id: rule.get("notes") for id, rule in found.items() if rule.get("notes")}
+    wanted = {"equal": ["is equal to 'plain'"], "never": ["can never match"], "always": ["always matches"]}
+    assert notes == {id: note for id, note in wanted.items() if id in given}
+    assert ("mended" in found.get("foreign", {})) is ("foreign" in given)
+    assert main(["check", str(out)]) == 0
+
+
 def test_a_table_s_columns_and_types_are_held_against_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "events.parquet"
     parquet.write_table(pa.table({"price": [1.5], "company": ["IBM"]}), table)

@@ -28,7 +28,10 @@ from covey.matching import Index
 
 _REPAIRS: Final = 16
 """Mistakes that are mended in one rule."""
-_WORDS: Final = {"=>": ">=", "=<": "<=", "===": "=", "!==": "!=", "&&": "AND"}
+_MENDED: Final = frozenset({"sql", "cesql", "jms", "amqp"})
+"""Dialects whose mistakes are mended: those that are like SQL."""
+_WORDS: Final = {"=>": ">=", "=<": "<=", "===": "=", "!==": "!=", "==": "=", "&&": "AND"}
+_LONGEST: Final = max(map(len, _WORDS))
 _QUOTES: Final = str.maketrans({"‘": "'", "’": "'", "“": "'", "”": "'"})
 
 
@@ -114,7 +117,7 @@ def _read(rule: Rule, options: CheckOptions) -> Filter:
     try:
         return parse(rule.given, options.dialect)
     except FilterSyntaxError as error:
-        mended = _mended(rule.given, options.dialect, error) if options.dialect == "sql" else None
+        mended = _mended(rule.given, options.dialect, error) if options.dialect in _MENDED else None
         if mended is None:
             raise
         condition = parse(mended, options.dialect)
@@ -145,10 +148,10 @@ def _mended(text: str, dialect: str, error: FilterSyntaxError) -> str | None:
 
 def _repaired(text: str, position: int) -> str | None:
     """One mistake mended: the operator of another language, quotes that a word processor made, the rest of a query."""
-    for wrong, right in _WORDS.items():
-        if text.startswith(wrong, position):
-            end = position + len(wrong)
-            return f"{text[:position].rstrip()} {right} {text[end:].lstrip()}"
+    for start in range(max(position - _LONGEST + 1, 0), position + 1):  # the error may be at a later character of it
+        for wrong, right in _WORDS.items():
+            if text.startswith(wrong, start) and position < start + len(wrong):
+                return f"{text[:start].rstrip()} {right} {text[start + len(wrong) :].lstrip()}"
     if text.translate(_QUOTES) != text:
         return text.translate(_QUOTES)
     where = re.match(r"\s*where\b\s*", text, re.IGNORECASE)
