@@ -1,5 +1,6 @@
 """Filters of all dialects match many events as they match one, and cover what they should."""
 
+import itertools
 import json
 import random
 from typing import Any
@@ -8,6 +9,8 @@ import pytest
 from tests.language import test_cesql, test_eventbridge, test_jms
 
 import covey
+from covey.relations import covers, equivalent
+from covey.relations.merging import merge
 
 
 def written(dialect: str, draw: random.Random) -> str:
@@ -52,3 +55,60 @@ def test_covering_is_sound(dialect: str) -> None:
                 covered += 1
                 assert all(one or not other for one, other in zip(of_f, of_g, strict=True)), (str(f), str(g))
     assert covered
+
+
+ATTRIBUTES = ("subject", "type", "level")
+VALUES = ("a", "ab", "b", "c")
+
+
+def alike(draw: random.Random) -> dict[str, str]:
+    """The same condition in each dialect: of some attributes that they have one of some texts, or begin with one."""
+    chosen = {name: draw.sample(VALUES, draw.randrange(1, 4)) for name in draw.sample(ATTRIBUTES, draw.randrange(1, 3))}
+    begins = draw.random() < 0.3
+
+    def tests(one: str, many: str) -> str:
+        written = []
+        for name, values in chosen.items():
+            if begins:
+                written.append("(" + " OR ".join(one.format(name, value) for value in values) + ")")
+            else:
+                written.append(many.format(name, ", ".join(f"'{value}'" for value in values)))
+        return " AND ".join(written)
+
+    sql = tests("{} LIKE '{}%'", "{} IN ({})")
+    pattern = {n: [{"prefix": value} if begins else value for value in values] for n, values in chosen.items()}
+    named = {(f"{n}|startswith" if begins else n) + "|cased": values for n, values in chosen.items()}
+    rule = {"title": "A rule", "logsource": {"product": "any"}, "detection": {"s": named, "condition": "s"}}
+    return {
+        **dict.fromkeys(("sql", "cesql", "jms", "amqp"), sql), "eventbridge": json.dumps(pattern),
+        "sigma": json.dumps(rule),
+    }  # fmt: skip
+
+
+WORLD = [
+    {name: value for name, value in zip(ATTRIBUTES, values, strict=True) if value is not None}
+    for values in itertools.product((None, *VALUES), repeat=len(ATTRIBUTES))
+]
+
+
+def test_rules_of_unlike_dialects_cover_each_other_and_merge() -> None:
+    """All mean the same of texts; only CloudEvents SQL has a term for `level`, which it casts."""
+    pytest.importorskip("sigma", reason="pySigma is the extra sigma, which is not installed")
+    schema = covey.Schema(dict.fromkeys(ATTRIBUTES, "string"))
+    draw = random.Random(5)
+    for _ in range(6):
+        written, others = alike(draw), alike(draw)
+        filters = {dialect: covey.parse(text, dialect=dialect) for dialect, text in written.items()}
+        wanted = [filters["sql"].matches(event) for event in WORLD]
+        for dialect, condition in filters.items():
+            assert covey.parse(str(condition)) == condition
+            assert [condition.matches(event) for event in WORLD] == wanted, (dialect, str(condition))
+            other = covey.parse(others[dialect], dialect=dialect)
+            merged = merge([filters["sql"], other], schema=schema, imperfect=True).filter
+            assert all(merged.matches(event) for event in WORLD if condition.matches(event) or other.matches(event))
+            for more in written:
+                narrow = filters[more] & covey.parse(others[more], dialect=more)
+                if "level" not in written["sql"] or "cesql" not in (dialect, more):
+                    assert covers(condition, narrow, schema=schema), (str(condition), str(narrow))
+            if dialect != "cesql":
+                assert equivalent(condition, filters["sql"], schema=schema), (dialect, str(condition))
