@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from covey.network import storage
 from covey.network.errors import StorageError
 from covey.network.journal_files import APPLICATION, LAYOUT
 from covey.network.storage import SqliteJournal
@@ -170,6 +171,27 @@ def test_a_file_shrinks_when_most_of_it_is_free(tmp_path: Path) -> None:
     finished.wait(2)
     journal.close()
     assert (tmp_path / "broker.sqlite").stat().st_size < 10_000_000
+
+
+def test_a_journal_that_is_idle_is_as_small_as_it_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "IDLE_SECONDS", 0.05)
+    journal, finished = SqliteJournal(tmp_path, "a"), Finished()
+    many = [Put("s", str(number), bytes(1_000)) for number in range(3_000)]
+    journal.submit(many, finished)
+    finished.wait(1)
+    journal.submit([Drop("s", record.key) for record in many], finished)
+    finished.wait(2)
+    end = time.monotonic() + 60
+    while sum(path.stat().st_size for path in tmp_path.iterdir()) > 100_000 and time.monotonic() < end:
+        time.sleep(0.02)
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 100_000
+    journal.submit([Put("s", "after", b"1")], finished)
+    finished.wait(3)
+    journal.close()
+    assert finished.calls == [None] * 3
+    again = SqliteJournal(tmp_path, "a")
+    assert list(again.rows()) == [Put("s", "after", b"1")]
+    again.close()
 
 
 def test_what_can_be_read_of_a_damaged_file_is_kept_and_the_file_too(

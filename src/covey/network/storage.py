@@ -35,6 +35,8 @@ FREE_PAGES: Final = 1_024
 """Free pages that stay in the file whatever their part: they are used again soon."""
 FREE_PART: Final = 0.5
 """The part of free pages above which the file is made smaller."""
+IDLE_SECONDS: Final = 5.0
+"""A journal that had nothing to write for so long is made as small as it can be."""
 SHRINK_PAGES: Final = 2_048
 """Pages given back in one step, before what waits is looked at again."""
 
@@ -93,6 +95,10 @@ class SqliteJournal:
         self._connection = open_journal(self.path, broker)
         self._waiting: SimpleQueue[tuple[Sequence[Record], Done] | None] = SimpleQueue()
         self._closing = threading.Event()
+        self._first: tuple[Sequence[Record], Done] | None = None
+        self._has_first = False
+        """Whether `_first` was taken out of what waits."""
+        self._is_tidy = True
         self._thread = threading.Thread(target=self._write_on, name=f"journal of {broker}", daemon=True)
         self._thread.start()
 
@@ -127,7 +133,11 @@ class SqliteJournal:
         failed: Exception | None = None
         going = True
         while going:
+            if failed is None and not self._is_tidy and self._is_idle():
+                with contextlib.suppress(sqlite3.Error):
+                    self._tidy()
             group, going = self._next_group()
+            self._is_tidy = False
             if failed is None:
                 try:
                     self._commit_when_possible(group)
@@ -139,11 +149,21 @@ class SqliteJournal:
                 with contextlib.suppress(sqlite3.Error):
                     self._shrink()
 
+    def _is_idle(self) -> bool:
+        """Whether nothing came for a while."""
+        try:
+            self._first = self._waiting.get(timeout=IDLE_SECONDS)
+        except Empty:
+            return True
+        self._has_first = True
+        return False
+
     def _next_group(self) -> tuple[list[tuple[Sequence[Record], Done]], bool]:
         """What waits, and whether to go on after it."""
         group: list[tuple[Sequence[Record], Done]] = []
         count = 0
-        waiting = self._waiting.get()
+        waiting = self._first if self._has_first else self._waiting.get()
+        self._first, self._has_first = None, False
         while waiting is not None:
             group.append(waiting)
             count += len(waiting[0])
@@ -196,6 +216,20 @@ class SqliteJournal:
             run.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             if run.execute("PRAGMA freelist_count").fetchone() == (free,):
                 return  # a file of before, which can't shrink
+
+    def _tidy(self) -> None:
+        """Give back all that is free, and empty SQLite's own log: nobody waits."""
+        run = self._connection
+        (before,) = run.execute("PRAGMA freelist_count").fetchone()
+        while before and self._waiting.empty():
+            run.executescript(f"PRAGMA incremental_vacuum({SHRINK_PAGES})")
+            (free,) = run.execute("PRAGMA freelist_count").fetchone()
+            if free == before:
+                break  # a file of before, which can't shrink
+            before = free
+        if self._waiting.empty():
+            run.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._is_tidy = True
 
 
 def _is_full(error: sqlite3.OperationalError) -> bool:
