@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
+from covey.routing import undo
 from covey.routing.messages import Envelope, Events, FromPeer
 from covey.routing.seen_events import SeenEvents
+from covey.simulation.defects import PlantedError, Trap
 from tests.routing.harness import Net
 
 
@@ -66,3 +69,24 @@ def test_what_a_neighbour_brought_that_is_gone_is_still_known() -> None:
     seen.forget("b")
     seen.forget("never there")
     assert not seen.see(event(5), "c")[1]
+
+
+@pytest.mark.parametrize("after", range(12))
+def test_whatever_raises_in_the_middle_what_was_seen_is_what_it_was(after: int) -> None:
+    """As a turn's log of steps may raise at any of them, a step must stand there before what it takes back."""
+    seen = SeenEvents("a", 4)
+    for number in range(1, 5):
+        seen.see(event(number), "b")
+        seen.see(event(number, "c"), "c")
+    before = {source: dict(keys) for source, keys in seen._by_source.items()}
+    undo.begin(Trap(after))
+    try:
+        seen.forget("b")
+        seen.see(event(8, "d"), "d")
+        seen.see(event(9, "d"), "d")
+        seen.see(event(9, "c"), "c")
+    except PlantedError:
+        pass
+    undo.roll_back()
+    undo.end()
+    assert {source: dict(keys) for source, keys in seen._by_source.items()} == before

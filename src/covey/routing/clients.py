@@ -280,8 +280,9 @@ class Clients(Remembered):
         found: list[tuple[Client, Table, Claim]] = []
         now = self._context.turn.now
         while self._ends and self._ends[0][0] <= now:
-            ended = heappop(self._ends)
+            ended = self._ends[0]
             note(heappush, self._ends, ended)
+            heappop(self._ends)
             _, name, table, id = ended
             client = self._clients.get(name)
             claim = None if client is None else client.claims[table].get(id)

@@ -52,9 +52,10 @@ class SeenEvents:
 
     def forget(self, source: str) -> None:
         """A neighbour is gone for good; what it brought has been seen nevertheless, as long as there is room."""
-        gone = self._by_source.pop(source, None)
+        gone = self._by_source.get(source)
         if gone is not None:
             note(self._by_source.__setitem__, source, gone)
+            del self._by_source[source]
             self._note_all("", gone)
 
     def _find(self, key: str) -> bytes | None:
@@ -73,8 +74,9 @@ class SeenEvents:
         note(_forget, keys, found)
         keys.update(found)
         while len(keys) > self._room:
-            oldest, known = keys.popitem(last=False)
-            note(_put_back, keys, oldest, known)
+            oldest = next(iter(keys))
+            note(_put_back, keys, oldest, keys[oldest])
+            del keys[oldest]
 
 
 def _forget(keys: OrderedDict[str, bytes], new: Iterable[str]) -> None:
