@@ -145,8 +145,11 @@ class BrokerLimits:
     delta_bytes: int = 1 << 20
     """Filters and keys in one message to a neighbour, in characters; a larger change of its table comes in parts."""
 
+    part_entries: int = 64
+    """Entries in one such part: whoever takes them has time for others between two."""
+
     table_bytes: int = 256 << 20
-    """A neighbour's table while it comes in parts; beyond, the link is closed."""
+    """What a neighbour may have told of one table; beyond, the link is closed."""
 
     delta_entries: int = 32
     """Changes of a neighbour's table in one message, as long as it has missed nothing: more of them take the neighbour

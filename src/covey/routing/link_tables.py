@@ -57,6 +57,6 @@ class Inward(Remembered):
     session: int = 0
     is_fresh: bool = True
     """Whether nothing was heard since the link was made, or since all was forgotten."""
-    parts: list[Delta] = field(default_factory=list)
-    """Parts of a delta of which more is to come. They needn't survive: a session that breaks starts from digests."""
-    parts_bytes: int = 0
+    part_keys: set[str] = field(default_factory=set)
+    """Keys in parts of a delta of which more is to come. They needn't survive: a session that breaks starts from
+    digests."""

@@ -163,8 +163,7 @@ class Link(Remembered):
             inward.unsettled.clear()
             inward.done.clear()
             inward.ack_due = False
-            inward.parts.clear()
-            inward.parts_bytes = 0
+            inward.part_keys.clear()
             inward.session += 1
         self.stream_ack_due = False
 
@@ -224,7 +223,8 @@ class Link(Remembered):
         recalls = self._recalls(out, added)
         if not out.unacked:
             out.sent_at = out.waiting_since = self._turn.now
-        *parts, last = divided(added, self._context.config.limits.delta_bytes)
+        limits = self._context.config.limits
+        *parts, last = divided(added, limits.delta_bytes, limits.part_entries)
         for part in parts:
             self._tell_part(out, Delta(table, out.number + 1, self.in_tree, [], [], part, [], more=True))
         self._tell_part(out, Delta(table, out.number + 1, self.in_tree, recalls, buckets, last, removed))
@@ -369,13 +369,14 @@ class Link(Remembered):
         self.last_heard = now
 
 
-def divided(entries: list[Entry], most: int) -> list[list[Entry]]:
-    """Entries in parts of at most so many characters, or of one entry; one empty part where there are none."""
+def divided(entries: list[Entry], characters: int, most: int) -> list[list[Entry]]:
+    """Entries in parts of at most so many, and of so many characters, or of one entry; one empty part where there are
+    none."""
     parts: list[list[Entry]] = [[]]
     size = 0
     for entry in entries:
         length = len(entry.key) + len(entry.filter)
-        if parts[-1] and size + length > most:
+        if parts[-1] and (size + length > characters or len(parts[-1]) >= most):
             parts.append([])
             size = 0
         parts[-1].append(entry)

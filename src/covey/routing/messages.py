@@ -333,7 +333,8 @@ class Delta(Struct, frozen=True):
     added: list[Entry]
     removed: list[Key]
     more: bool = False
-    """Whether the next one goes with this one: a large change comes in parts, and is applied with the last."""
+    """Whether the next one goes with this one: a large change comes in parts. Entries of each count as
+    they come; with the last one buckets and entries go, filters are recalled, and all is settled together."""
 
 
 class DeltaAck(Struct, frozen=True):

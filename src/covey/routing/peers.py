@@ -40,13 +40,12 @@ from covey.routing.phases import Phase, Signal
 from covey.routing.plain_events import size_of
 from covey.routing.recalls import Recalls
 from covey.routing.router import Router
+from covey.routing.routing_table import entry_bytes
 from covey.routing.settling import Settling, Settlings
 from covey.routing.streams import OutboxRow
 from covey.routing.tree import Tree
 from covey.routing.undo import Remembered
 
-ENTRY_BYTES = 100
-"""What an entry, or a part of a delta, takes beside its texts."""
 HELLO_HEARD = (Phase.ANSWERED, Phase.SYNCED)
 """Where our Hello needn't be said again."""
 
@@ -145,43 +144,40 @@ class Peers(Remembered):
         if message.number != inward.applied + 1:
             return
         inward.applied = message.number
-        if message.more:
-            self._keep_part(link, inward, message)
+        coming = sum(entry_bytes(entry.key, entry.filter) for entry in message.added)
+        if inward.holding.bytes + coming > self._context.config.limits.table_bytes:
+            self._close(link.peer, "a table that is larger than table_bytes", link.session)
+            link.session_down()
             return
-        if table is Table.SUBSCRIPTIONS:
+        if not message.more and table is Table.SUBSCRIPTIONS:
             link.take(Signal.SYNCED)
             link.take(Signal.PEER_JOINED if message.joined else Signal.PEER_LEFT)
-        entries = [entry for part in (*inward.parts, message) for entry in part.added]
-        inward.parts.clear()
-        inward.parts_bytes = 0
         added = [
             (entry, condition)
-            for entry in entries
+            for entry in message.added
             if (condition := self._context.parse_entry(entry.key, entry.filter)) is not None
         ]
-        kept = {entry.key for entry, _ in added}
+        if message.more:
+            # An entry may count early, and never late: what is recalled with the last part finds it in its place.
+            inward.part_keys.update(entry.key for entry, _ in added)
+            self._exporter.hold(link, table, added, [])
+            return
+        kept = inward.part_keys.union(entry.key for entry, _ in added)
+        inward.part_keys.clear()
         removed = [key for key in (*inward.holding.within(message.buckets), *message.removed) if key not in kept]
         self._exporter.hold(link, table, added, removed)
-        late = self._late(inward, entries, message.recalls)
+        late = self._late(inward, message.recalls)
         inward.is_fresh = False
         if late and link.in_tree:
             self._recalls.recall(link, table, self._context.parse_all(late))
         self._settle_later(link, table, message.number)
 
-    def _keep_part(self, link: Link, inward: Inward, part: Delta) -> None:
-        """A part of a delta of which more is to come; a neighbour that never ends one is sent away."""
-        inward.parts.append(part)
-        inward.parts_bytes += sum(len(entry.key) + len(entry.filter) + ENTRY_BYTES for entry in part.added)
-        if inward.parts_bytes + ENTRY_BYTES * len(inward.parts) > self._context.config.limits.table_bytes:
-            self._close(link.peer, "a table that is larger than table_bytes", link.session)
-            link.session_down()
-
-    def _late(self, inward: Inward, entries: list[Entry], recalls: list[str]) -> list[str]:
-        """The filters that came late: those that the neighbour names; and all that it tells first where this broker has
+    def _late(self, inward: Inward, recalls: list[str]) -> list[str]:
+        """The filters that came late: those that the neighbour names; and all that it has told where this broker had
         forgotten it, since the neighbour may not know that."""
         if not inward.is_fresh or str(TRUE) in recalls:
             return recalls
-        texts = {*recalls, *(entry.filter for entry in entries)}
+        texts = {*recalls, *inward.holding.texts}
         return sorted(texts) if len(texts) <= self._context.config.limits.recall_filters else [str(TRUE)]
 
     def _settle_later(self, link: Link, table: Table, number: int) -> None:

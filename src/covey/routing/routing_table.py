@@ -14,7 +14,7 @@ client sees an event that it didn't ask for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, Final, TypeAlias
@@ -44,6 +44,8 @@ ONE_BY_ONE: Final = 16
 SHOWN: Final = 300
 """Characters of a filter that are reported."""
 BUCKETS: Final = 256
+ENTRY_BYTES: Final = 100
+"""What an entry takes beside its texts."""
 PRUNING_STEPS: Final = 10
 """Steps that an entry counts as where prunings are chosen anew."""
 
@@ -318,6 +320,8 @@ class Holding(Remembered):
     def __init__(self) -> None:
         self.entries: dict[str, Filter] = {}
         self._texts: dict[str, str] = {}
+        self.bytes = 0
+        """Of keys and texts, and of what an entry takes beside them."""
         self._digests = [0] * BUCKETS
 
     def __len__(self) -> int:
@@ -328,6 +332,7 @@ class Holding(Remembered):
         self.remove(entry.key)
         self.entries[entry.key] = condition
         self._texts[entry.key] = entry.filter
+        self.bytes += entry_bytes(entry.key, entry.filter)
         bucket, value = entry_digest(entry.key, entry.filter)
         self._digests[bucket] ^= value
 
@@ -336,8 +341,14 @@ class Holding(Remembered):
         text = self._texts.pop(key, None)
         if text is not None:
             del self.entries[key]
+            self.bytes -= entry_bytes(key, text)
             bucket, value = entry_digest(key, text)
             self._digests[bucket] ^= value
+
+    @property
+    def texts(self) -> Collection[str]:
+        """The filters of all entries, as they were told."""
+        return self._texts.values()
 
     def within(self, buckets: Iterable[int]) -> list[str]:
         """The keys in some buckets."""
@@ -347,6 +358,11 @@ class Holding(Remembered):
     def digests(self) -> list[tuple[int, int]]:
         """The digests of the buckets that aren't empty."""
         return [(bucket, value) for bucket, value in enumerate(self._digests) if value]
+
+
+def entry_bytes(key: str, text: str) -> int:
+    """What an entry counts where limits are in bytes."""
+    return len(key) + len(text) + ENTRY_BYTES
 
 
 def bucket_of(key: str) -> int:
