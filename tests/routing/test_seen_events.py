@@ -74,7 +74,7 @@ def test_what_a_neighbour_brought_that_is_gone_is_still_known() -> None:
 @pytest.mark.parametrize("after", range(12))
 def test_whatever_raises_in_the_middle_what_was_seen_is_what_it_was(after: int) -> None:
     """As a turn's log of steps may raise at any of them, a step must stand there before what it takes back."""
-    seen = SeenEvents("a", 4)
+    seen = SeenEvents(4)
     for number in range(1, 5):
         seen.see(event(number), "b")
         seen.see(event(number, "c"), "c")

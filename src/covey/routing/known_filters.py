@@ -54,6 +54,9 @@ class Memory(Generic[Kept]):
     def __init__(self) -> None:
         self._answers: dict[tuple[int, ...], tuple[tuple[Filter, ...], Kept]] = {}
 
+    def __len__(self) -> int:
+        return len(self._answers)
+
     def of(self, answer: Callable[[], Kept], *filters: Filter) -> Kept:
         """The answer that is remembered, or else the one that is given, from now on."""
         key = tuple(map(id, filters))
