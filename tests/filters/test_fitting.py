@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import covey
+from covey.filters.algebra import TRUE
 from covey.filters.fitting import Known, fitted
 from covey.filters.values import Kind
 
@@ -72,3 +73,14 @@ def test_an_index_with_a_schema_takes_rules_without_types(dialect: str) -> None:
     assert sorted(index.match(event)) == ["one", "two"]
     assert "'5'" not in index.text("one")
     assert index.match({**event, "n": 6}) == []
+
+
+def test_of_a_list_of_records_only_its_elements_have_fields() -> None:
+    fields = {"kind": Known(Kind.STRING), "free": Known(Kind.NUMBER)}
+    types = {"disks": Known(Kind.LIST, fields=fields.get)}.get
+    pattern = '{"disks": {"kind": ["ssd"], "free": [{"numeric": ["<", 5]}]}}'
+    one = fitted(covey.parse(pattern, dialect="eventbridge"), types, columns=True)
+    assert str(one) == "exists(disks, x -> x.kind = 'ssd' AND x.free < 5)"
+    there = fitted(covey.parse('{"disks": [{"exists": true}]}', dialect="eventbridge"), types, columns=True)
+    assert not there.matches({"disks": [{"kind": "ssd"}]})
+    assert fitted(covey.parse("disks.kind IS NULL"), types) == TRUE

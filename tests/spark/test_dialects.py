@@ -6,6 +6,8 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import SparkSession
 
+import covey
+from covey.errors import CoveyError
 from covey.spark import match_events
 
 
@@ -16,3 +18,36 @@ def test_eventbridge_patterns_match_columns(spark: SparkSession) -> None:
     rules = spark.createDataFrame(patterns, "id string, filter string")
     found = match_events(events, rules, dialect="eventbridge").collect()
     assert {row.source: row.subscriptions for row in found} == {"aws.ec2": ["one"], "aws.s3": ["two"]}
+
+
+def test_what_event_ruler_says_of_null_lists_and_records_is_said_of_columns(spark: SparkSession) -> None:
+    schema = "id int, state string, tags array<string>, disks array<struct<kind: string, free: int>>"
+    rows = [
+        (0, "on", ["a", "b"], [("ssd", 9), ("hdd", 1)]), (1, None, [], [("ssd", 1)]), (2, "off", None, None),
+        (3, "On", ["b"], []),
+    ]  # fmt: skip
+    events = spark.createDataFrame(rows, schema)
+    patterns = {
+        "other": ('{"state": [{"anything-but": "on"}]}', {2, 3}),
+        "there": ('{"tags": [{"exists": true}]}', {0, 3}),
+        "absent": ('{"tags": [{"exists": false}]}', {1, 2}),
+        "case": ('{"state": [{"equals-ignore-case": "ON"}]}', {0, 3}),
+        "prefix": ('{"tags": [{"prefix": "a"}]}', {0}),
+        "record": ('{"disks": {"kind": ["ssd"], "free": [{"numeric": ["<", 5]}]}}', {1}),
+        "no": ('{"disks": {"kind": [{"exists": false}]}}', {2, 3}),
+    }
+    rules = spark.createDataFrame([(id, text) for id, (text, _) in patterns.items()], "id string, filter string")
+    found = {row.id: set(row.subscriptions) for row in match_events(events, rules, dialect="eventbridge").collect()}
+    for id, (text, wanted) in patterns.items():
+        assert {row for row, ids in found.items() if id in ids} == wanted, text
+
+
+def test_what_needs_whole_events_is_refused_by_name(spark: SparkSession) -> None:
+    events = spark.createDataFrame([("x",)], "a string")
+    rules = spark.createDataFrame([("one", "event_text() LIKE '%x%'")], "id string, filter string")
+    with pytest.raises(CoveyError, match=r"event_text\(\)"):
+        match_events(events, rules).collect()
+    index = covey.Index(schema=covey.Schema({"a": "string"}))
+    index.add("one", "event_text() LIKE '%x%'")
+    with pytest.raises(CoveyError, match=r"event_text\(\) is all of an event"):
+        match_events(events, index).collect()

@@ -19,6 +19,7 @@ from covey.filters.predicates import (
     Compare,
     ElementTest,
     In,
+    IsNull,
     Predicate,
     TextTest,
 )
@@ -35,6 +36,8 @@ class Known(NamedTuple):
     kind: Kind
     element: Known | None = None
     """Of a list, what its elements are, where that is known."""
+    fields: Callable[[str], Known | None] | None = None
+    """Of a list of records, what is known of their fields."""
 
 
 Types: TypeAlias = Callable[[str], Known | None]
@@ -57,6 +60,8 @@ def _fitted(condition: Filter, types: Types, columns: bool) -> Filter:
             return Not(_fitted(part, types, columns))
         case Is(part, truth):
             return Is(_fitted(part, types, columns), truth)
+        case Predicate() if _in_a_list(condition, types):
+            return TRUE if isinstance(condition, IsNull) else UNKNOWN
         case Compare(name) if columns and is_presence(name):
             return condition if types(condition.term.attributes()[0]) is None else UNKNOWN
         case ElementTest(name, inner, every, variable):
@@ -65,15 +70,44 @@ def _fitted(condition: Filter, types: Types, columns: bool) -> Filter:
                 return condition
             if known.kind is not Kind.LIST:
                 return UNKNOWN
-            return ElementTest(name, _inside(inner, known.element, variable, columns), every, variable)
+            return ElementTest(name, _inside(inner, known, variable, columns), every, variable)
         case Predicate():
             known = types(condition.attribute)
             return condition if known is None or _may_hold(condition, known) else UNKNOWN
     return condition
 
 
-def _inside(condition: Filter, element: Known | None, variable: str, columns: bool) -> Filter:
-    return fitted(condition, lambda name: element if name == variable else None, columns=columns)
+def _in_a_list(test: Predicate, types: Types) -> bool:
+    """Whether what is tested would be a field of a list, which has none: only its elements have."""
+    found = test.term.attributes()
+    if len(found) != 1 or types(found[0]) is not None:
+        return False
+    known = [types(found[0][:at]) for at, character in enumerate(found[0]) if character == "."]
+    return any(one is not None and one.kind is Kind.LIST for one in known)
+
+
+def _inside(condition: Filter, known: Known, variable: str, columns: bool) -> Filter:
+    fields = known.fields
+    if fields is None:
+        return fitted(condition, lambda name: known.element if name == variable else None, columns=columns)
+    of_record = _of_record(condition, variable)
+    return fitted(of_record, lambda name: fields(name.removeprefix(f"{variable}.")), columns=columns)
+
+
+def _of_record(condition: Filter, variable: str) -> Filter:
+    """A condition on an element that is a record: it is there, is no value, and has no elements."""
+    match condition:
+        case And(parts) | Or(parts):
+            return type(condition)(tuple(_of_record(part, variable) for part in parts))
+        case Not(part):
+            return Not(_of_record(part, variable))
+        case Is(part, truth):
+            return Is(_of_record(part, variable), truth)
+        case ElementTest(name, _, every) if name == variable:
+            return TRUE if every else FALSE
+        case Predicate() if condition.attribute == variable:
+            return FALSE if isinstance(condition, IsNull) else UNKNOWN
+    return condition
 
 
 def _may_hold(test: Predicate, known: Known) -> bool:

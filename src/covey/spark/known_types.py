@@ -60,6 +60,8 @@ def _leaves(schema: StructType, prefix: str) -> Iterator[tuple[str, DataType]]:
 
 
 def _known(kind: DataType) -> Known | None:
+    if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
+        return Known(Kind.LIST, fields=known_types(kind.elementType))
     if isinstance(kind, ArrayType):
         return Known(Kind.LIST, _known(kind.elementType))
     return next((Known(one) for type_, one in _KINDS if isinstance(kind, type_)), None)

@@ -131,6 +131,7 @@ _CLOCK = "its result depends on when it is asked; compare with a constant, or ad
 _PLACE = "its result depends on who asks or where it runs, not on the event"
 _ROWS = "it is about many rows, and a rule is about one event"
 _RAISES = "it ends the job for all rules"
+_WHOLE = "it is all of an event, and only the columns that rules name leave Spark; name a column"
 _REASONS: Final = {
     _CODE: "reflect java_method try_reflect",
     _CHANCE: "rand randn random randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id",
@@ -143,6 +144,7 @@ _REASONS: Final = {
         row_number rank dense_rank ntile lag lead window session_window approx_count_distinct array_agg listagg
         string_agg max_by min_by range sequence""",
     _RAISES: "raise_error assert_true",
+    _WHOLE: "event_text",
 }
 REFUSED: Final = {name: reason for reason, names in _REASONS.items() for name in names.split()}
 """Functions that rules may not call, with the reason."""
