@@ -119,6 +119,25 @@ class Between(Predicate):
         return (self.attribute, identity(self.low), identity(self.high))
 
 
+def checked_compare(attribute: str, operator: Operator, value: int | float | str) -> Compare:
+    """A comparison of what is known to be right: a name and a constant as a predicate holds them. At a third of what
+    finding that out takes."""
+    made = object.__new__(Compare)
+    object.__setattr__(made, "attribute", attribute)
+    object.__setattr__(made, "operator", operator)
+    object.__setattr__(made, "value", value)
+    return made
+
+
+def checked_between(attribute: str, low: int | float, high: int | float) -> Between:
+    """The same of a range."""
+    made = object.__new__(Between)
+    object.__setattr__(made, "attribute", attribute)
+    object.__setattr__(made, "low", low)
+    object.__setattr__(made, "high", high)
+    return made
+
+
 class Members(NamedTuple):
     """The constants of an IN list, to be looked up. Those of one kind that compare equal are equal in Python too, but
     for NaN."""

@@ -48,6 +48,7 @@ from covey.language.operands import (
     is_only_in_terms,
     test,
 )
+from covey.language.plain_tests import read_plain
 from covey.language.term_parser import TermParser
 from covey.limits import Limits
 
@@ -75,7 +76,8 @@ def _takes_places(arguments: list[Operand]) -> bool:
 
 def parse_sql(text: str, limits: Limits) -> Filter:
     """The filter of a SQL WHERE condition."""
-    return _Parser(text, limits).parse()
+    plain = read_plain(text, limits)
+    return _Parser(text, limits).parse() if plain is None else plain
 
 
 _ANY_SIZE: Final = Limits(text_length=1 << 24, tokens=1 << 22, depth=300, term_depth=300, set_values=1 << 22)
