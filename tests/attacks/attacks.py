@@ -245,6 +245,27 @@ async def sessions_that_do_not_read(target: Target) -> int:
 
 
 @attack()
+async def large_publications(target: Target) -> int:
+    """Ten thousand events in one message, for hundreds of sessions that don't read."""
+    async with AsyncExitStack() as stack:
+        session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
+        for _ in range(target.of(300)):
+            socket = await stack.enter_async_context(
+                session.ws_connect(f"{target.url}/v1/client", protocols=(JSON,), receive_timeout=None)
+            )
+            await socket.send_str('[["Subscribe",1,"s","many > 0"]]')
+            for _ in range(2):
+                await asyncio.wait_for(socket.receive(), ANSWER_SECONDS)
+            transport = socket._response.connection.transport  # type: ignore[union-attr]
+            transport.pause_reading()  # type: ignore[union-attr]
+            stack.callback(transport.abort)  # type: ignore[union-attr]
+        url = target.url.replace("ws://", "http://", 1)
+        async with session.post(f"{url}/v1/events", json=[{"many": 1}] * target.of(10_000)) as response:
+            assert response.status == 202, await response.text()
+        return target.of(10_000)
+
+
+@attack()
 async def refused_subscribes(target: Target) -> int:
     """What is refused must leave nothing behind."""
     async with connect(target.url) as client:

@@ -66,6 +66,7 @@ from covey.routing.messages import (
     Pressure,
     Publications,
     Publish,
+    Refused,
     Subscribe,
     Subscriptions,
     Tick,
@@ -91,6 +92,13 @@ WORK_EVERY_SECONDS: Final = 0.1
 """Time from one such piece to the next while inputs wait."""
 TOGETHER: Final = 2_000
 """Events from which on publications aren't put together any further: a turn would take too long."""
+LEAST_TOGETHER: Final = 16
+"""Events of one publication that are taken together whatever they may cost."""
+EVENTS_SECONDS: Final = 0.02
+"""What publications that are taken together may take, where every session gets all of them."""
+EVENT_SECONDS: Final = 1e-5
+DELIVERY_SECONDS: Final = 4e-6
+"""What an event takes, and each of its deliveries, about."""
 SUBSCRIPTIONS_TOGETHER: Final = 64
 """Subscriptions of a session that are taken as one input: a few milliseconds."""
 SHORTEST_WAIT: Final = 0.01
@@ -165,6 +173,8 @@ class Engine:
         self._records: list[Record] = []
         self._mail: Mail = {}
         self._in_flight: deque[tuple[int, Mail]] = deque()
+        self._begun: dict[Session, Publish] = {}
+        """What is left of publications that are taken in parts."""
         self._undelivered: Mail = {}
         """What may go, and hasn't been handed to its session."""
         self._records_waiting = 0
@@ -424,9 +434,12 @@ class Engine:
     def _publish(self, session: Session, first: FromClient, started: float) -> float:
         """A publication and those that are next in other sessions' queues, as one input; gives the time after it."""
         assert isinstance(first.message, Publish)
+        most = self._together()
+        if len(first.message.events) > most or self._begun.get(session) is first.message:
+            return self._publish_part(session, first, most, started)
         run = [(session, first)]
         events = {session: len(first.message.events)}
-        for other, input in self._inputs.take_publications(events[session], TOGETHER):
+        for other, input in self._inputs.take_publications(events[session], most):
             if self._admits(other, input):
                 assert isinstance(input.message, Publish)
                 self.counts.inputs += 1
@@ -445,6 +458,26 @@ class Engine:
         share = (now - started) / (sum(events.values()) + len(events))
         for other, count in events.items():
             self._charge(other, (count + 1) * share)
+        return now
+
+    def _together(self) -> int:
+        """Events that are taken together: fewer, the more sessions may get each of them."""
+        cost = EVENT_SECONDS + DELIVERY_SECONDS * len(self._sessions)
+        return min(max(LEAST_TOGETHER, int(EVENTS_SECONDS / cost)), TOGETHER)
+
+    def _publish_part(self, session: Session, whole: FromClient, most: int, started: float) -> float:
+        """The first events of a large publication; the rest of it is the next that its sender says."""
+        assert isinstance(whole.message, Publish)
+        publish = whole.message
+        before = self._begun.pop(session, None)
+        self._handle(session, Publications.part_of(whole, most, is_first=before is not publish))
+        said = self._mail.get(session, ())
+        is_refused = any(isinstance(one, Refused) and one.request == publish.request for one in said)
+        if len(publish.events) > most and session.open and not is_refused:
+            rest = self._begun[session] = Publish(publish.request, publish.events[most:])
+            self._inputs.put_back(session, FromClient(session.name, rest, session.number))
+        now = time.perf_counter()
+        self._charge(session, now - started)
         return now
 
     def _handle(self, session: Session | None, input: Input, steps: int | None = None) -> None:
@@ -542,6 +575,7 @@ class Engine:
 
     def _shut(self, session: Session) -> None:
         session.open = False
+        self._begun.pop(session, None)
         self._sessions.pop(session.number, None)
         key = (session.is_peer, session.name)
         if self._present.get(key) is session:

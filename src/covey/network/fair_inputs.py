@@ -74,6 +74,15 @@ class FairInputs:
             self._fresh.append(queue)
         queue.inputs.append((session, input))
 
+    def put_back(self, session: Session, input: Input) -> None:
+        """Let what is left of an input that was taken be the next of its owner."""
+        queue = self._queues.get(_owner(session))
+        if queue is None or not self._count:
+            self.put(session, input)
+        else:
+            self._count += 1
+            queue.inputs.appendleft((session, input))
+
     def of(self, session: Session) -> int:
         """How many inputs of a session's owner wait."""
         queue = self._queues.get(_owner(session))
@@ -96,7 +105,11 @@ class FairInputs:
                 if not queue.inputs or events >= most:
                     continue
                 session, input = queue.inputs[0]
-                if isinstance(input, FromClient) and isinstance(input.message, Publish):
+                if (
+                    isinstance(input, FromClient)
+                    and isinstance(input.message, Publish)
+                    and len(input.message.events) <= most
+                ):
                     found = True
                     self._count -= 1
                     events += len(input.message.events)

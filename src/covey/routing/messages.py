@@ -466,6 +466,11 @@ class PublishRequest(Struct, frozen=True, gc=False):
     start: int
     end: int
     session: int = 0
+    until: int = 0
+    """Events up to here are checked with it, so that a request that comes in parts is refused before the first of them;
+    0 for `end`."""
+    more: bool = False
+    """Whether the rest of the request comes later, and with it the answer."""
 
 
 class Publications(Struct, frozen=True):
@@ -476,6 +481,24 @@ class Publications(Struct, frozen=True):
     durable: list[bool]
     numbers: list[int]
     """As their publishers count them; 0 for none."""
+
+    @classmethod
+    def part_of(cls, input: FromClient, most: int, *, is_first: bool) -> Publications:
+        """The first events of a publication that is too large to be taken at once, with all others where these are to
+        be checked too."""
+        whole = input.message
+        assert isinstance(whole, Publish), f"{type(whole).__name__} is no publication"
+        shown = whole.events if is_first else whole.events[:most]
+        end = min(most, len(shown))
+        request = PublishRequest(
+            input.client, whole.request, 0, end, input.session, until=len(shown), more=end < len(whole.events)
+        )
+        return cls(
+            [request],
+            [event.attributes for event in shown],
+            [event.durable for event in shown],
+            [event.number for event in shown],
+        )
 
     @classmethod
     def of(cls, inputs: Iterable[FromClient]) -> Publications:

@@ -211,7 +211,8 @@ class Requests(Remembered):
             except CoveyError as refusal:
                 answers.append((client, Refused(request.request, str(refusal))))
             else:
-                answers.append((client, Confirmed(request.request)))
+                if not request.more:
+                    answers.append((client, Confirmed(request.request)))
         self._router.originate(batch)
         for client, answer in answers:
             self._clients.send(client, answer)
@@ -252,7 +253,9 @@ class Requests(Remembered):
         size = sum(map(size_of, attributes))
         if self.held_bytes + size > self._context.config.limits.held_bytes:
             raise EventError(f"publishers are held back: {self._context.pressure}; publish it later")
-        moved = PublishRequest(request.client, request.request, 0, len(attributes), request.session)
+        moved = PublishRequest(
+            request.client, request.request, 0, len(attributes), request.session, more=request.more
+        )  # fmt: skip
         self._held.append(Publications([moved], attributes, publications.durable[places], publications.numbers[places]))
         self.held_bytes += size
 
@@ -260,7 +263,8 @@ class Requests(Remembered):
         """Put one request's events into the batch; an error where one of them may not be published, so that all are or
         none is."""
         places = slice(request.start, request.end)
-        attributes = self._checked(client, publications.attributes[places])
+        checked = self._checked(client, publications.attributes[request.start : request.until or request.end])
+        attributes = checked[: request.end - request.start]
         durable, numbers = publications.durable[places], publications.numbers[places]
         if any(durable):
             news = [at for at in range(len(attributes)) if self._is_news(client, durable[at], numbers[at])]
