@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from covey.routing import BrokerLimits, Timing
+from covey.routing.inspection import link_views
 from covey.routing.messages import Events, Ping, Taken
 from tests.routing.harness import Net
 
@@ -57,3 +58,18 @@ def test_a_ping_asks_only_where_something_is_on_the_way() -> None:
     pings = [message for _, _, message in net.passed if isinstance(message, Ping)]
     assert pings
     assert not any(ping.events for ping in pings)
+
+
+def test_events_for_a_neighbour_that_is_not_there_or_takes_too_little_are_counted() -> None:
+    net = network()
+    view = lambda: next(view for view in link_views(net.brokers["b"]) if view.peer == "a")  # noqa: E731
+    publish(net, 1)
+    assert view().dropped == 0
+    net.disconnect("a", "b")
+    publish(net, 2, 20, 3)
+    assert view().dropped == 2, "nobody asked for the second of these"
+    net.connect("a", "b")
+    lose(net, Taken)
+    publish(net, 4, 5, 6, 7, 8)
+    net.disconnect("a", "b")
+    assert view().dropped == 4, "three were on their way, and two waited"

@@ -94,6 +94,13 @@ class _Broker(Collector):
 
 
 def _links(found: BrokerStatus) -> Iterator[Metric]:
+    dropped = CounterMetricFamily(
+        "covey_link_dropped", "Events without durability that a neighbour should have had and weren't sent.",
+        labels=["peer"],
+    )  # fmt: skip
+    for link in found.links:
+        dropped.add_metric([link.peer], link.dropped)
+    yield dropped
     for name, help in _LINK_GAUGES.items():
         family = GaugeMetricFamily(f"covey_link_{name}", help, labels=["peer"])
         for link in found.links:

@@ -23,6 +23,8 @@ class LinkView:
     failed: bool
     filtering: bool
     outbox: int
+    dropped: int
+    """Events without durability for the neighbour that weren't sent, since it wasn't there or took too little."""
     unacked: int
     waits: int
     exported: ByTable[dict[str, Filter]]
@@ -69,6 +71,7 @@ def link_views(broker: Broker) -> list[LinkView]:
             link.failed,
             link.traffic.filtering,
             len(link.outbox),
+            link.events.dropped,
             sum(len(outward.unacked) for outward in link.outward),
             sum(len(outward.waits) for outward in link.outward),
             ByTable(*(dict(outward.export.outcome) for outward in link.outward)),

@@ -165,6 +165,8 @@ class Router(Remembered):
         if not envelope.durable:
             if link.open:
                 self._send_later(link, envelope)
+            else:
+                link.events.dropped += 1
             return
         if self._events.has_reached(envelope.key, link.peer):
             return

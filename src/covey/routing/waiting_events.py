@@ -26,7 +26,7 @@ class WaitingEvents(Remembered):
         self.bytes = 0
         """Of those that wait."""
         self.dropped = 0
-        """Events that had to be dropped since the broker was started."""
+        """Events that had to be dropped since the broker was started; also those for a neighbour that isn't there."""
 
     def __len__(self) -> int:
         return len(self._events)
