@@ -70,7 +70,8 @@ def _fitted(condition: Filter, types: Types, columns: bool) -> Filter:
                 return condition
             if known.kind is not Kind.LIST:
                 return UNKNOWN
-            return ElementTest(name, _inside(inner, known, variable, columns), every, variable)
+            left = _inside(inner, known, variable, columns)
+            return UNKNOWN if left in (FALSE, UNKNOWN) and not every else ElementTest(name, left, every, variable)
         case Predicate():
             known = types(condition.attribute)
             return condition if known is None or _may_hold(condition, known) else UNKNOWN
