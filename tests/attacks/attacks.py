@@ -254,8 +254,9 @@ async def large_publications(target: Target) -> int:
                 session.ws_connect(f"{target.url}/v1/client", protocols=(JSON,), receive_timeout=None)
             )
             await socket.send_str('[["Subscribe",1,"s","many > 0"]]')
-            for _ in range(2):
-                await asyncio.wait_for(socket.receive(), ANSWER_SECONDS)
+            said = ""
+            while "Confirmed" not in said:  # with the greeting, or after it
+                said = await asyncio.wait_for(socket.receive_str(), ANSWER_SECONDS)
             transport = socket._response.connection.transport  # type: ignore[union-attr]
             transport.pause_reading()  # type: ignore[union-attr]
             stack.callback(transport.abort)  # type: ignore[union-attr]
