@@ -23,7 +23,7 @@ OLD: Final = 3
 """Looks at one generation before the next is looked at."""
 LOOK_SECONDS: Final = 10.0
 SESSIONS: Final = 500
-OBJECTS: Final = 300
+OBJECTS: Final = 30
 """Everything is looked at after so many sessions, and after one for each so many objects: what that costs a session is
 bounded, and so is what sessions leave behind, to a part of all that there is."""
 
