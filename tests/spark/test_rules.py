@@ -108,7 +108,7 @@ def test_rules_may_not_run_code_nor_depend_on_more_than_the_event(spark: SparkSe
     assert "java_method() is not allowed" in refused(events, "java_method('java.util.UUID', 'randomUUID') = s")
     assert "its result is another each time" in refused(events, "rand() < 0.5")
     assert "depends on when it is asked" in refused(events, "now() > TIMESTAMP '2000-01-01'")
-    assert "no column 'current_user'" in refused(events, "current_user = 'root'")
+    assert "current_user is not allowed in a rule: " in refused(events, "current_user = 'root'")
     assert "not on the event" in refused(events, "input_file_name() LIKE '%'")
     assert "queries and subqueries are not supported" in refused(events, "price IN (SELECT 5)")
     assert "queries and subqueries are not supported" in refused(events, "price = (SELECT max(id) FROM range(3))")
@@ -192,4 +192,4 @@ def test_a_null_is_an_unknown_condition_and_a_constant_that_was_evaluated_does_n
     expected = {text: [row.k for row in rows if row.truths[place]] for place, text in enumerate(filters)}
     assert matched(events, filters) == expected
     assert matched(events, ["in_rectangle(1, d, 0, 0, 2, 2)"]) == {"in_rectangle(1, d, 0, 0, 2, 2)": [0]}
-    assert "can fail inside a lambda function" in refused(events, "exists(ld, x -> x >= 1 / 0)")
+    assert matched(events, ["exists(ld, x -> x >= 1 / 0)"]) == {"exists(ld, x -> x >= 1 / 0)": []}

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DataType
 
 from covey.errors import FilterError
+from covey.spark.conditions.names import is_scalar
 
 _AT_ONCE: Final = 200
 Answer = TypeVar("Answer")
@@ -33,12 +34,14 @@ def types_of(events: DataFrame, texts: Iterable[str]) -> dict[str, DataType | Fi
 
 
 def values_of(spark: SparkSession, texts: Iterable[str]) -> dict[str, tuple[DataType, Any] | FilterError]:
-    """The type and value of each constant expression, or why it has none; instants as microseconds since 1970."""
+    """The type and value of each constant expression, or why it has none; instants as microseconds since 1970. What
+    isn't a scalar comes as text, so that it is evaluated: not all such types have one in Arrow."""
+    row = spark.range(1)
 
     def ask(part: Sequence[str]) -> list[tuple[DataType, Any]]:
-        found = spark.range(1).select(*_columns(part))
-        table = found.toArrow()
-        kinds = [field.dataType for field in found.schema.fields]
+        kinds = [field.dataType for field in row.select(*_columns(part)).schema.fields]
+        shown = [text if is_scalar(kind) else f"CAST({text} AS STRING)" for text, kind in zip(part, kinds, strict=True)]
+        table = row.select(*_columns(shown)).toArrow()
         return [(kind, column[0]) for kind, column in zip(kinds, table.columns, strict=True)]
 
     return _answers(list(dict.fromkeys(texts)), ask)

@@ -32,11 +32,11 @@ from covey.spark.conditions import syntax
 from covey.spark.conditions.analysis import types_of
 from covey.spark.conditions.comparing import Comparing, is_plain_text
 from covey.spark.conditions.constants import Constants
-from covey.spark.conditions.functions import CASTS, FUNCTIONS, function_of
+from covey.spark.conditions.functions import CASTS, FUNCTIONS, check_growth, function_of, is_bounded
 from covey.spark.conditions.lambdas import with_elements
-from covey.spark.conditions.names import Names, is_case_sensitive, is_scalar
+from covey.spark.conditions.names import Names, is_scalar
 from covey.spark.conditions.parser import parse_condition
-from covey.spark.conditions.trying import Tried, Writer
+from covey.spark.conditions.trying import Tried, UntriableError, Writer, whole
 
 OnTermError = Literal["unknown", "raise"]
 DERIVED: Final = "spark:"
@@ -79,6 +79,9 @@ def bind(events: DataFrame, rules: Sequence[str], settings: Settings) -> Bound:
     if binding.constants.convert():
         binding.columns.clear()
         filters = binding.filters(trees)
+    if binding.untried():
+        binding.columns.clear()
+        filters = binding.filters(trees)
     return binding.verified(filters)
 
 
@@ -90,11 +93,13 @@ class _Binding:
         self.events = events
         self.settings = settings
         self.ansi = str(spark.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
-        self.names = Names(events.schema, is_case_sensitive(events))
+        self.names = Names(events)
         self.constants = Constants(spark)
         self.types: dict[str, DataType | FilterError] = {}
         self.columns: dict[str, tuple[syntax.Node, Tried]] = {}
         self.patterns: dict[str, syntax.Node] = {}
+        self.untriable: dict[str, UntriableError] = {}
+        """Terms that Spark gives another type in their try-forms."""
         self._comparing = Comparing(
             self.type_of,
             self.constants,
@@ -144,14 +149,14 @@ class _Binding:
         """All parts of a tree whose types matter, parameters of lambda functions replaced by elements."""
         if not _is_compared(node, self.settings.functions):
             yield node
-        if isinstance(node, syntax.Call) and any(isinstance(one, syntax.Lambda) for one in node.arguments):
+        if isinstance(node, syntax.Call) and not _is_whole(node) and _has_lambda(node):
             for argument in node.arguments:
                 if isinstance(argument, syntax.Lambda):
                     yield from self._typed(with_elements(node, argument)(argument.body))
                 else:
                     yield from self._typed(argument)
             return
-        if is_constant(node, self.settings.functions):
+        if is_constant(node, self.settings.functions) or _is_whole(node):
             return
         for child in node.children():
             yield from self._typed(child)
@@ -160,7 +165,8 @@ class _Binding:
         """The largest constants of a tree; what joins conditions is covey's, so those are taken one by one."""
         joins = isinstance(node, (syntax.Junction, syntax.Negation, syntax.IsTest))
         if not joins and is_constant(node, self.settings.functions):
-            yield node
+            if not isinstance(node, syntax.Word):
+                yield node
             return
         for child in node.children():
             yield from self._constants(child)
@@ -182,6 +188,8 @@ class _Binding:
 
     def _bound(self, tree: syntax.Node) -> Filter | CoveyError:
         try:
+            if isinstance(tree, syntax.Literal) and tree.kind == "null":
+                raise FilterError("NULL is no condition")
             for check in _checks(tree):
                 self.constants.value(check)
             found = self.filter_of(tree)
@@ -219,7 +227,10 @@ class _Binding:
         return own if own is not None else self._test(node)
 
     def _test(self, node: syntax.Node) -> Filter:
-        found = self._comparing.test(node)
+        try:
+            found = self._comparing.test(node)
+        except UntriableError:
+            found = None
         return found if found is not None else self._truth(node)
 
     def _own(self, node: syntax.Node) -> Filter | None:
@@ -294,28 +305,71 @@ class _Binding:
         return name
 
     def _written(self, node: syntax.Node) -> Tried:
-        if self.settings.on_term_error == "raise" or not self.ansi:
+        if self.settings.on_term_error == "raise":
             return Tried(node.sql())
-        return Writer(self.type_of, self.settings.functions, self.constants.known).tried(node)
+        try:
+            if node.sql() in self.untriable:
+                raise self.untriable[node.sql()]
+            if self.ansi:
+                return Writer(self.type_of, self.settings.functions, self.constants.known).tried(node)
+            return self._without_ansi(node)
+        except UntriableError:
+            self._check_folds(node)
+            if not isinstance(self.type_of(node), BooleanType):
+                raise
+            return whole(node.sql())
+
+    def _without_ansi(self, node: syntax.Node) -> Tried:
+        """Without ANSI mode arithmetic and casts don't fail, and some functions do."""
+        for part in syntax.inside(node):
+            known = FUNCTIONS.get(part.name) if isinstance(part, syntax.Call) else None
+            if known is not None and known.behaviour in ("fails", "whole", "pattern"):
+                raise UntriableError(f"{known.name}() can fail")
+            if isinstance(part, syntax.LikeTest) and _names_any(part.pattern):
+                raise UntriableError(f"the pattern of {part.sql()} can be wrong")
+        return Tried(node.sql())
+
+    def _check_folds(self, node: syntax.Node) -> None:
+        for call in syntax.inside(node):
+            if isinstance(call, syntax.Call) and call.name in ("aggregate", "reduce") and len(call.arguments) > 1:
+                start = call.arguments[1]
+                if any(isinstance(one, syntax.Variable) for one in syntax.inside(start)):
+                    raise FilterError(f"{call.name}() inside a lambda function must start with a constant")
+                if not is_bounded(self.type_of(start)):
+                    kind = self.type_of(start).simpleString()
+                    raise FilterError(f"what {call.name}() carries on is of type {kind}, which can grow without bound")
 
     # Holding what was written against Spark
 
-    def verified(self, filters: list[Filter | CoveyError]) -> Bound:
-        """What Spark refuses, or gives another type than the original has, is an error of the rules that have it."""
+    def untried(self) -> bool:
+        """Note the terms that Spark gives another type, or refuses, as they are written; whether there are any."""
+        types = self._types_of_columns()
+        for node, tried in self.columns.values():
+            if tried.column == node.sql():
+                continue
+            kind = types[tried.column]
+            if isinstance(kind, FilterError):
+                self.untriable[node.sql()] = UntriableError(str(kind))
+            elif kind != self.type_of(node):
+                self.untriable[node.sql()] = UntriableError(
+                    f"{node.sql()} is of type {self.type_of(node).simpleString()}, and in Spark's try-forms of type "
+                    f"{kind.simpleString()}; cast its parts"
+                )
+        return bool(self.untriable)
+
+    def _types_of_columns(self) -> dict[str, DataType | FilterError]:
         types = types_of(self.events, [tried.column for _, tried in self.columns.values()])
-        types |= types_of(self.events, [tried.failed for _, tried in self.columns.values() if tried.failed])
+        return types | types_of(self.events, [tried.failed for _, tried in self.columns.values() if tried.failed])
+
+    def verified(self, filters: list[Filter | CoveyError]) -> Bound:
+        """What Spark refuses is an error of the rules that have it."""
+        types = self._types_of_columns()
         wrong: dict[str, FilterError] = {}
-        for name, (node, tried) in self.columns.items():
+        for name, (_, tried) in self.columns.items():
             for text in (tried.column, tried.failed):
                 found = types[text] if text else None
                 if isinstance(found, FilterError):
                     wrong[name] = found
-            kind = types[tried.column]
-            if name not in wrong and kind != self.type_of(node) and not isinstance(kind, FilterError):
-                wrong[name] = FilterError(
-                    f"{node.sql()} is of type {self.type_of(node).simpleString()}, and in Spark's try-forms of type "
-                    f"{kind.simpleString()}; cast its parts"
-                )
         checked = [one if isinstance(one, CoveyError) else _unless(one, wrong) for one in filters]
         used = {name for one in checked if isinstance(one, Filter) for name in one.attributes()}
         kept = {name: tried for name, (_, tried) in self.columns.items() if name in used}
@@ -375,11 +429,22 @@ def _is_compared(node: syntax.Node, functions: Sequence[str]) -> bool:
     return False
 
 
+def _has_lambda(node: syntax.Call) -> bool:
+    return any(isinstance(one, syntax.Lambda) for one in node.arguments)
+
+
+def _is_whole(node: syntax.Node) -> bool:
+    """Whether a test with it is computed whole, so that the types within don't matter."""
+    known = FUNCTIONS.get(node.name) if isinstance(node, syntax.Call) else None
+    return known is not None and known.behaviour == "whole"
+
+
 def check_call(node: syntax.Call, functions: Sequence[str]) -> None:
     """Refuse a function that rules may not call."""
     if node.name in ("exists", "substring") or node.name in CASTS:
         return
     function_of(node.name, functions)
+    check_growth(node)
 
 
 def _checks(tree: syntax.Node) -> Iterator[syntax.Node]:

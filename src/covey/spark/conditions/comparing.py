@@ -25,6 +25,7 @@ from typing import Final
 
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     ByteType,
     DataType,
@@ -117,8 +118,8 @@ class Comparing:
         if any(pair is None or pair[0] != pairs[0][0] for pair in pairs if pairs[0] is not None):
             return None
         known = [pair for pair in pairs if pair is not None]
-        if len(known) < len(given):
-            return None
+        if len(known) < len(given) or (len(given) < len(values) and self.char_length(term) is not None):
+            return None  # beside a NULL Spark pads nothing
         null = (None,) if len(given) < len(values) else ()
         return In(self.attribute(known[0][0]), (*(value for _, value in known), *null))
 
@@ -197,9 +198,19 @@ class Comparing:
 
     def _with_same_text(self, term: syntax.Node, kind: StringType, text: str) -> Pair | None:
         length = self.char_length(term)
-        if not is_plain_text(kind) or (length is not None and len(text) > length):
+        if not is_plain_text(kind) or not self._is_sound(term) or (length is not None and len(text) > length):
             return None
         return term, text if length is None else text.ljust(length)
+
+    def _is_sound(self, term: syntax.Node) -> bool:
+        """Whether a text can be read by others: what was bytes may not be, and a column of it would end the job."""
+        if isinstance(term, syntax.Name):
+            return True
+        lambdas = (syntax.Lambda, syntax.Variable, syntax.Word)
+        parts = [one for one in syntax.inside(term) if not self.is_constant(one)]
+        return not any(isinstance(one, lambdas) for one in parts) and not any(
+            isinstance(self.type_of(one), BinaryType) for one in parts
+        )
 
     def _with_instant(self, term: syntax.Node, kind: DataType, value: Value) -> Pair | None:
         own = next(name for name, known in _INSTANTS.items() if isinstance(kind, known))
@@ -217,7 +228,8 @@ class Comparing:
 
     def _like(self, node: syntax.LikeTest) -> Filter | None:
         pattern = self.constants.value(node.pattern)
-        if node.operator == "RLIKE" or not is_plain_text(self.type_of(node.value)):
+        plain = is_plain_text(self.type_of(node.value)) and self._is_sound(node.value)
+        if node.operator == "RLIKE" or not plain:
             return None
         if pattern.kind == "null":
             return UNKNOWN
@@ -235,7 +247,7 @@ class Comparing:
         value = self.constants.value(constant)
         if value.kind == "null":
             return UNKNOWN
-        if value.kind != "string" or not is_plain_text(self.type_of(term)):
+        if value.kind != "string" or not is_plain_text(self.type_of(term)) or not self._is_sound(term):
             return None
         return _TEXTS[name](self.attribute(term), str(value.value))
 

@@ -2,7 +2,7 @@
 
 A name must be one of the table's: Spark would also find hidden columns and session variables, which a rule has no
 business with. Where a part of a dotted name has a dot itself, which covey prints without backquotes, the parts are put
-together where that alone gives a column.
+together where that alone gives a column. A table's name or alias in front of a column is looked for first, as by Spark.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ from __future__ import annotations
 import difflib
 from typing import Final
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from covey.errors import FilterError
 from covey.spark.conditions import syntax
+from covey.spark.conditions.functions import REFUSED
 
 _SCALARS: Final = frozenset(
     {"byte", "short", "integer", "long", "float", "double", "string", "boolean", "date", "timestamp", "timestamp_ntz",
      "decimal"}
 )  # fmt: skip
+
+_MOST_QUALIFIERS: Final = 200
+"""Names in front of columns that Spark is asked about; each takes milliseconds, and rules may have any."""
 
 
 def is_scalar(kind: DataType) -> bool:
@@ -35,9 +40,11 @@ def is_case_sensitive(events: DataFrame) -> bool:
 class Names:
     """The names of a table's columns."""
 
-    def __init__(self, schema: StructType, case_sensitive: bool) -> None:
-        self._schema = schema
-        self._case_sensitive = case_sensitive
+    def __init__(self, events: DataFrame) -> None:
+        self._events = events
+        self._schema = events.schema
+        self._case_sensitive = is_case_sensitive(events)
+        self._qualifiers: dict[tuple[str, ...], bool] = {}
 
     def _same(self, one: str, other: str) -> bool:
         return one == other if self._case_sensitive else one.lower() == other.lower()
@@ -48,7 +55,23 @@ class Names:
             return syntax.Name(self._column(tree.parts))
         return syntax.rebuilt(tree, self.resolved)
 
+    def _is_qualifier(self, parts: tuple[str, ...]) -> bool:
+        """Whether it is what the table is called, alone or behind its catalog and schema."""
+        if parts not in self._qualifiers:
+            if len(self._qualifiers) >= _MOST_QUALIFIERS:
+                return False
+            try:
+                found = self._events.select(".".join(map(syntax.quoted, parts)) + ".*").columns
+                self._qualifiers[parts] = found == self._events.columns
+            except PySparkException:
+                self._qualifiers[parts] = False
+        return self._qualifiers[parts]
+
     def _column(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        for taken in range(1, min(len(parts), 4)):
+            if self._is_qualifier(parts[:taken]):
+                parts = parts[taken:]
+                break
         for taken in range(1, len(parts) + 1):
             head = ".".join(parts[:taken])
             found = [field for field in self._schema.fields if self._same(field.name, head)]
@@ -57,6 +80,8 @@ class Names:
                 raise FilterError(f"the name {head!r} stands for {len(found)} columns ({spelled}); rename all but one")
             if found:
                 return (found[0].name, *self._inside(found[0].dataType, parts[taken:]))
+        if parts[0].lower() in REFUSED:
+            raise FilterError(f"{parts[0]} is not allowed in a rule: {REFUSED[parts[0].lower()]}")
         near = difflib.get_close_matches(parts[0], self._schema.names, 1)
         has = f"did you mean {near[0]}?" if near else f"they have {', '.join(self._schema.names[:10])}"
         raise FilterError(f"the events have no column {'.'.join(parts)!r}; {has}")

@@ -29,11 +29,13 @@ from covey.spark.conditions.syntax import (
     LikeTest,
     Literal,
     Name,
+    Named,
     Negation,
     Node,
     Unary,
     Variable,
     VariantPath,
+    Word,
 )
 
 _LEVELS: Final = (
@@ -51,6 +53,12 @@ _UNITS: Final = frozenset(
 )
 _RESERVED: Final = frozenset({"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS", "WHEN",
     "THEN", "ELSE", "END", "ESCAPE", "DIV", "AS", "FROM", "COLLATE"})  # fmt: skip
+_ALSO_FUNCTIONS: Final = frozenset({"LIKE", "ILIKE", "RLIKE", "REGEXP", "COLLATE"})
+_WITH_UNITS: Final = {
+    "timestampdiff": "timestampdiff", "datediff": "timestampdiff", "date_diff": "timestampdiff",
+    "timestampadd": "timestampadd", "dateadd": "timestampadd", "date_add": "timestampadd",
+}  # fmt: skip
+"""Functions whose first argument of three is a unit, by the name that they then have."""
 _QUERIES: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM"})
 _LOCAL_DIGITS: Final = 18
 """An integer of so many digits is a BIGINT beyond doubt."""
@@ -279,7 +287,8 @@ class _Parser:
 
     def variant_path(self) -> str:
         start = self.token
-        self.word("a path")
+        if not self.next_is("["):
+            self.word("a path")
         while True:
             if self.take("."):
                 self.word("a field")
@@ -335,11 +344,22 @@ class _Parser:
         self.at = mark
         self.expect("(")
         self.no_query()
-        inner = self.condition()
-        if self.next_is(","):
-            self.wrong("a row of several values in parentheses is not read; compare them one by one")
+        inner = self.named()
+        if not self.next_is(",") and not isinstance(inner, Named):
+            self.expect(")")
+            return inner
+        items = [inner]  # a row, which Spark makes a record of
+        while self.take(","):
+            items.append(self.named())
+            if len(items) > self.limits.set_values:
+                raise LimitError(f"a row has more values than the limit (set_values) of {self.limits.set_values:,}")
         self.expect(")")
-        return inner
+        return Call("struct", tuple(items))
+
+    def named(self) -> Node:
+        """A condition, or a field of a record with its name."""
+        value = self.condition()
+        return Named(value, self.word("a name")) if self.take("AS") else value
 
     def is_lambda(self) -> bool:
         """Whether names in parentheses and an arrow come next."""
@@ -373,7 +393,7 @@ class _Parser:
         if after.text == "->":
             self.at += 1
             return self.lambda_of([token.text])
-        if after.text == "(" and word not in _RESERVED:
+        if after.text == "(" and (word not in _RESERVED or word in _ALSO_FUNCTIONS):
             return self.call()
         if word in _RESERVED or word in _QUERIES:
             self.wrong()
@@ -442,12 +462,16 @@ class _Parser:
             if len(found) > self.limits.set_values:
                 raise LimitError(f"{name} has more arguments than the limit (set_values)")
         self.expect(")")
+        if name in _WITH_UNITS and len(found) == 3 and isinstance(found[0], Name) and len(found[0].parts) == 1:
+            unit = found[0].parts[0].upper()
+            if unit in _UNITS or unit in ("QUARTER", "DAYOFYEAR"):
+                return Call(_WITH_UNITS[name], (Word(unit), *found[1:]))
         return Call(name, tuple(found))
 
     def argument(self) -> Node:
         if self.tokens[self.at + 1].text == "=>":
             self.wrong("arguments by name are not read; give them in their order")
-        return self.condition()
+        return self.named()
 
     def special(self, name: str) -> Call | None:
         """The forms with words between their arguments."""
@@ -480,6 +504,14 @@ class _Parser:
                     rest.append(self.value())
                 self.expect(")")
                 return Call("substring", (first, *rest))
+            if first is not None and name == "overlay" and self.take("PLACING"):
+                parts = [first, self.value()]
+                self.expect("FROM")
+                parts.append(self.value())
+                if self.take("FOR"):
+                    parts.append(self.value())
+                self.expect(")")
+                return Call("overlay", tuple(parts))
             if self.next_is("FROM", "PLACING", "FOR"):
                 self.wrong()
             self.at = mark

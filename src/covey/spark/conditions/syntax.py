@@ -276,6 +276,27 @@ class Collated(Node):
         return f"({self.value.sql()}) COLLATE {self.collation}"
 
 
+@dataclass(frozen=True, slots=True)
+class Named(Node):
+    """`value AS name`, a field of the record that struct() makes."""
+
+    value: Node
+    name: str
+
+    def sql(self) -> str:  # noqa: D102
+        return f"{self.value.sql()} AS {quoted(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Word(Node):
+    """A word of the grammar that stands where an argument does: the unit in `timestampdiff(DAY, a, b)`."""
+
+    text: str
+
+    def sql(self) -> str:  # noqa: D102
+        return self.text
+
+
 def _operand(node: Node) -> str:
     return node.sql() if isinstance(node, (Name, Variable, Call, Item)) else f"({node.sql()})"
 

@@ -11,6 +11,11 @@ AND and OR), is an input to what stands above it, and has the condition worked o
 
 Texts that meet numbers or dates are cast by Spark's analyser, and such a cast fails for most texts: it is written out
 as a TRY_CAST to the type that the analyser takes. `binding` holds the type of the result against that of the original.
+
+What has no try-form (`UntriableError`) is computed whole: the test as it is written, within the one function of Spark's
+that catches whatever its arguments raise, `try_to_binary`. The test's truth goes through it as a text, so a null that
+comes out is a failure and nothing else. It stands in a lambda function because Spark computes what two expressions
+share before both, and so outside of what catches; into lambda functions it doesn't look.
 """
 
 from __future__ import annotations
@@ -42,7 +47,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from covey.errors import FilterError, LimitError
+from covey.errors import FilterError
 from covey.spark.conditions.constants import Value
 from covey.spark.conditions.functions import CASTS, MOST_REPEATED, Function, function_of
 from covey.spark.conditions.lambdas import with_elements
@@ -62,17 +67,32 @@ from covey.spark.conditions.syntax import (
     LikeTest,
     Literal,
     Name,
+    Named,
     Negation,
     Node,
     Unary,
     Variable,
     VariantPath,
+    Word,
     inside,
     parameters_sql,
     quoted,
 )
 
 TypeOf = Callable[[Node], DataType]
+
+
+class UntriableError(FilterError):
+    """An expression without a try-form; a test that has it is computed whole."""
+
+
+def whole(sql: str) -> Tried:
+    """A test as it is, null where anything in it fails."""
+    text = f"transform(array(0), `covey whole` -> coalesce(CAST(({sql}) AS STRING), 'null'))[0]"
+    caught = f"CAST(try_to_binary({text}, 'utf-8') AS STRING)"
+    value = f"CASE {caught} WHEN 'true' THEN true WHEN 'false' THEN false END"
+    return Tried(value, (value,), False, (f"({caught}) IS NULL",))
+
 
 _TRIED: Final = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
 _LOWEST: Final = {ByteType: -(2**7), ShortType: -(2**15), IntegerType: -(2**31)}
@@ -127,7 +147,7 @@ class Writer:
         if found.failed is not None and (value := self.known(node)) is not None:
             found = Tried(node.sql(), ("NULL",) if value.kind == "null" else ())  # it didn't fail, so it won't
         if len(found.value) + sum(map(len, found.fails)) > MOST_TEXT:
-            raise LimitError(f"the expression takes more than {MOST_TEXT:,} characters in Spark's try-forms")
+            raise UntriableError(f"the expression takes more than {MOST_TEXT:,} characters in Spark's try-forms")
         return found
 
     def _tried(self, node: Node) -> Tried:
@@ -156,6 +176,11 @@ class Writer:
                 return self._case(node)
             case Lambda():
                 return self._lambda(node)
+            case Named(value, name):
+                of = self.tried(value)
+                return self._strict(f"{of.value} AS {quoted(name)}", of)
+            case Word():
+                raise UntriableError(f"{node.sql()} is a word of its own")
         return self._condition(node)
 
     # Chains
@@ -183,7 +208,9 @@ class Writer:
     def _guarded(self, value: str, operand: Tried, kind: DataType) -> Tried:
         """What fails for the lowest integer alone, which has no positive counterpart."""
         if isinstance(kind, DecimalType) and kind.precision > _ROUNDED_DIGITS:
-            raise FilterError(f"{value} rounds decimals of more than {_ROUNDED_DIGITS} digits, which can then overflow")
+            raise UntriableError(
+                f"{value} rounds decimals of more than {_ROUNDED_DIGITS} digits, which can then overflow"
+            )
         if isinstance(kind, (FractionalType, StringType, NullType)):
             return self._strict(value, operand)
         if isinstance(kind, LongType):
@@ -191,7 +218,7 @@ class Writer:
         elif type(kind) in _LOWEST:
             lowest = f"({_LOWEST[type(kind)]})"
         else:
-            raise FilterError(f"{value} of {kind.simpleString()} can fail, and Spark has no way to try it")
+            raise UntriableError(f"{value} of {kind.simpleString()} can fail, and Spark has no way to try it")
         return self._strict(f"CASE WHEN ({operand.value}) <> {lowest} THEN {value} END", operand, can_fail=True)
 
     def _binary(self, node: Binary) -> Tried:
@@ -222,7 +249,7 @@ class Writer:
         if all(texts):
             return self._as(node.left, "n"), self._as(node.right, "n")
         if any(texts) and not any(isinstance(kind, (NumericType, NullType)) for kind in kinds):
-            raise FilterError(f"{node.sql()} casts a text, which can fail, and Spark has no way to try it")
+            raise UntriableError(f"{node.sql()} casts a text, which can fail, and Spark has no way to try it")
         if any(texts) or node.operator in ("%", "DIV"):
             left, right = self._alike([node.left, node.right])
             return left, right
@@ -231,14 +258,16 @@ class Writer:
     def _divided(self, node: Binary, left: Tried, right: Tried) -> Tried:
         kinds = (self.type_of(node.left), self.type_of(node.right))
         if not all(isinstance(kind, (IntegralType, DecimalType, StringType)) for kind in kinds):
-            raise FilterError(f"{node.sql()} can fail, and Spark has no way to try it")
+            raise UntriableError(f"{node.sql()} can fail, and Spark has no way to try it")
         whole = f"({left.value}) DIV nullif({right.value}, 0)"
         text = (
             f"CASE WHEN ({left.value}) <=> (-9223372036854775807L - 1L) AND ({right.value}) <=> -1 THEN NULL "
             f"ELSE {whole} END"
         )
         if any(isinstance(kind, DecimalType) for kind in kinds):
-            raise FilterError(f"{node.sql()} of decimals can overflow, and Spark has no way to try it; use / and floor")
+            raise UntriableError(
+                f"{node.sql()} of decimals can overflow, and Spark has no way to try it; use / and floor"
+            )
         return self._strict(text, left, right, can_fail=True)
 
     def _item(self, node: Item) -> Tried:
@@ -246,7 +275,7 @@ class Writer:
         kind = self.type_of(node.base)
         if isinstance(kind, ArrayType):
             if isinstance(self.type_of(node.key), StringType):
-                raise FilterError(f"{node.sql()}: the place in an array is an integer")
+                raise UntriableError(f"{node.sql()}: the place in an array is an integer")
             inner = f"get({base.value}, {key.value})"
             outside = f"(({key.value}) < 0 OR ({key.value}) >= size({base.value}))"
             failed = f"coalesce({outside}, false)"
@@ -254,7 +283,7 @@ class Writer:
         if isinstance(kind, MapType) and isinstance(self.type_of(node.key), StringType) != isinstance(
             kind.keyType, StringType
         ):
-            raise FilterError(
+            raise UntriableError(
                 f"{node.sql()}: the map's keys are of type {kind.keyType.simpleString()}; write such a key"
             )
         return self._barrier(f"({base.value})[{key.value}]", base, key)
@@ -267,7 +296,7 @@ class Writer:
         if isinstance(node, Collated):
             return self._strict(f"({value.value}) COLLATE {node.collation}", value)
         if re.search(r"(?i)\bchar|varchar", node.type):
-            raise FilterError(f"a rule casts to STRING, not to {node.type}")
+            raise UntriableError(f"a rule casts to STRING, not to {node.type}")
         text = f"TRY_CAST({value.value} AS {node.type})"
         if node.trying:
             return self._barrier(text, value)
@@ -289,6 +318,8 @@ class Writer:
             return self._lazy(node)
         if function.behaviour == "lambda":
             return self._with_lambda(node)
+        if function.behaviour == "whole":
+            raise UntriableError(f"{node.name}() can fail, and Spark has no way to try it")
         if function.behaviour in ("pattern", "count"):
             self._check_constants(node, function)
         parts = self._arguments(node, function)
@@ -314,7 +345,9 @@ class Writer:
             return self._guarded(_called(node.name, parts), parts[0], kinds[0])
         if function.form in ("floor", "ceil"):
             text = _called(node.name, parts)
-            if len(parts) > 1 or not isinstance(kinds[0], (FloatType, DoubleType, StringType)):
+            if len(parts) > 1:
+                raise UntriableError(f"{node.name}() to a place behind the point can overflow")
+            if not isinstance(kinds[0], (FloatType, DoubleType, StringType)):
                 return self._strict(text, *parts)
             value = parts[0].value
             near = f"({value}) >= -9.223372036854775808E18D AND ({value}) < 9.223372036854775807E18D OR isnan({value})"
@@ -334,19 +367,17 @@ class Writer:
         return self._strict(text, *parts, can_fail=True)
 
     def _check_constants(self, node: Call, function: Function) -> None:
-        """What makes texts grow is a small constant; a pattern is a constant, which `binding` has Spark try once."""
+        """A number is a small constant; a pattern is a constant, which `binding` has Spark try once."""
         rest = node.arguments[1:] if function.name != "space" else node.arguments
         for place, argument in enumerate(rest):
             if function.behaviour == "pattern" and any(isinstance(one, Name) for one in inside(argument)):
-                raise FilterError(f"the pattern of {node.name}() must be a constant, so that it can be checked")
+                raise UntriableError(f"the pattern of {node.name}() must be a constant, so that it can be checked")
             if function.behaviour == "count" and place == 0:
-                if not (isinstance(argument, Literal) and argument.kind == "integer"):
-                    raise FilterError(f"the number in {node.name}() must be a constant")
-                number = int(argument.value or 0)
-                if abs(number) > MOST_REPEATED:
-                    raise LimitError(f"{node.name}(… {number}): the most is {MOST_REPEATED:,}")
+                number = argument.value if isinstance(argument, Literal) and argument.kind == "integer" else None
+                if not isinstance(number, int) or abs(number) > MOST_REPEATED:
+                    raise UntriableError(f"{node.name}() of any number can fail")
                 if node.name.endswith("round") and number < 0:
-                    raise FilterError(f"{node.name}() to a negative place can overflow, and Spark has no way to try it")
+                    raise UntriableError(f"{node.name}() to a negative place can overflow")
 
     def _lazy(self, node: Call) -> Tried:
         arguments = list(node.arguments)
@@ -399,7 +430,7 @@ class Writer:
     def _lambda(self, node: Lambda) -> Tried:
         body = self.tried(node.body)
         if body.failed is not None:
-            raise FilterError(
+            raise UntriableError(
                 f"{node.body.sql()} can fail inside a lambda function, where Spark has no way to say for which element"
             )
         return Tried(f"{parameters_sql(node.parameters)} -> {body.value}")
@@ -423,11 +454,11 @@ class Writer:
                 return self.tried(Junction("AND", (Binary(">=", value, low), Binary("<=", value, high))))
             case LikeTest(operator, value, pattern, escape):
                 if any(isinstance(one, (Name, Variable)) for one in inside(pattern)):
-                    raise FilterError(f"the pattern of {operator} must be a constant, so that it can be checked")
+                    raise UntriableError(f"the pattern of {operator} must be a constant, so that it can be checked")
                 of, like = self.tried(value), self.tried(pattern)
                 behind = f" ESCAPE {escape.sql()}" if escape is not None else ""
                 return self._strict(f"({of.value}) {operator} ({like.value}){behind}", of, like)
-        raise FilterError(f"{node.sql()} is not read inside a value")
+        raise UntriableError(f"{node.sql()} is not read inside a value")
 
     def _junction(self, operator: str, parts: list[Tried]) -> Tried:
         value = f" {operator} ".join(f"({part.value})" for part in parts)
@@ -476,7 +507,7 @@ def _beside_text(others: list[DataType], nodes: list[Node]) -> str:
     ):
         return str(first.simpleString()).upper()
     shown = ", ".join(sorted({kind.simpleString() for kind in others}))
-    raise FilterError(f"a text meets {shown} in {', '.join(node.sql() for node in nodes)}; cast one of them")
+    raise UntriableError(f"a text meets {shown} in {', '.join(node.sql() for node in nodes)}; cast one of them")
 
 
 def _called(name: str, parts: list[Tried]) -> str:
