@@ -330,3 +330,31 @@ def test_a_report_is_one_line() -> None:
     assert report.line() == (
         "batch 7: 1,000 events (2,000/s), 2,500 matches (5,000/s), version 3 (lag 2), 0.50 s, 10 changes in 0.25 s"
     )
+
+
+def test_ids_keep_their_type_and_terms_that_fail_are_counted(world: World) -> None:
+    rules = {7: "100 / (n % 2) > 0", 12: "n = 1 AND elt(n, symbol, 'z') = 'b'"}
+    rows = [{"version": 1, "op": "add", "id": id, "filter": text} for id, text in rules.items()]
+    world.change(1, [*rows, {"version": 1, "op": "add", "id": "x", "filter": "n = 1"}])
+    world.add_events(1)
+    (report,) = world.run()
+    assert report.bad_changes == 1
+    assert report.failures == {"7": 4, "12": 6}
+    assert {row["n"]: row["subscriptions"] for row in world.rows() if row["subscriptions"]} == {
+        1: [7, 12], 3: [7], 5: [7], 7: [7],
+    }  # fmt: skip
+    world.add_events(1)
+    (report,) = world.run(output="array")
+    assert "12 failed terms" in report.line()
+    assert read_matches(world.spark, world.sink).schema["subscriptions"].dataType.simpleString() == "array<bigint>"
+
+
+def test_ids_of_a_table_keep_their_type(world: World) -> None:
+    table = world.spark.createDataFrame([(3, "n > 5", 1), (1, "TRUE", 1)], "id smallint, filter string, version int")
+    world.add_events(1)
+    world.run(subscriptions=table, output="pairs")
+    found = read_matches(world.spark, world.sink)
+    assert found.schema["subscription"].dataType.simpleString() == "smallint"
+    assert sorted((row.n, row.subscription) for row in found.collect() if row.n > 4) == [
+        (5, 1), (6, 1), (6, 3), (7, 1), (7, 3),
+    ]  # fmt: skip

@@ -249,6 +249,10 @@ def refuse_presence(terms: Iterable[Term]) -> None:
             raise FilterError("event_text() is tested as it is; it stands in no other term")
 
 
+SPARK_ONLY: Final = "spark:"
+"""How the names of attributes begin that only Spark computes: the SQL that it computes follows."""
+
+
 @lru_cache(maxsize=_KEPT_TERMS)
 def depth_of(term: Term) -> int:
     """`term.depth()`, kept: rules name few terms."""
@@ -415,4 +419,4 @@ def is_path(name: str) -> bool:
     return not name.startswith(MARK)
 
 
-__all__ = ["Call", "Cast", "Fixed", "Lookup", "Path", "Raw", "Scalar", "Term", "fits", "term_of"]
+__all__ = ["SPARK_ONLY", "Call", "Cast", "Fixed", "Lookup", "Path", "Raw", "Scalar", "Term", "fits", "term_of"]

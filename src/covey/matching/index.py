@@ -52,6 +52,7 @@ from covey.matching.joining import joined
 from covey.matching.learned import LEARNED, Past, arranged
 from covey.matching.lowering import Flat, Lowering
 from covey.matching.matches import Ids, Matches, Part
+from covey.matching.only_spark import check_only_spark, names_of
 from covey.matching.options import BuildOptions
 from covey.matching.reports import AddManyError, AddReport, IndexStats
 from covey.matching.segment import Segment, segment_of
@@ -473,6 +474,8 @@ class Index:
             event = Decoded(self._schema.decode(event), event)
         elif not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping of attributes, not {type(event).__name__}")
+        if state.only_spark:
+            check_only_spark(state.only_spark, event)
         sealed, head = state.sealed, state.head
         if head and (state.compiled.head is not None or state.compiled.is_worth_it(state.weight)):
             sealed, head = (*sealed, self._compiled_head(state)), {}
@@ -505,6 +508,8 @@ class Index:
         state = self._state
         if isinstance(events, Iterator):
             events = list(events)
+        if state.only_spark:
+            check_only_spark(state.only_spark, names_of(events))
         if not state.sealed and isinstance(events, Sequence) and len(events) * len(state.head) <= _HANDFUL * _HANDFUL:
             few = None if kernels_loaded() else self._match_few(events, state)
             if few is not None:
@@ -541,6 +546,8 @@ class Index:
         where that is given; events are counted without it. `threads` is how many share the work, by default one a core.
         """
         lines = JsonLines(buffer, bad=bad, spread=spread_over(workers_for(threads)))
+        if self._state.only_spark:
+            check_only_spark(self._state.only_spark, ())
         return self._match_columns(lines, self._state, threads)
 
     def _match_few(self, events: Sequence[Mapping[str, Any]], state: State) -> Matches | None:

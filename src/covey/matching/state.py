@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from covey.events.term_columns import attributes_of
 from covey.filters import Filter, Predicate, Term
 from covey.filters.algebra import leaves, number_of_leaves
-from covey.filters.terms import is_path, term_of
+from covey.filters.terms import SPARK_ONLY, is_path, term_of
 from covey.matching.segment import Segment
 
 _INTERPRETED = 500
@@ -138,6 +138,11 @@ class State:
     def terms(self) -> tuple[Term, ...]:
         """All that is tested and isn't an attribute itself."""
         return tuple(term_of(name) for name in self.names if not is_path(name))
+
+    @cached_property
+    def only_spark(self) -> tuple[str, ...]:
+        """All that only Spark computes: events must bring it."""
+        return tuple(name for name in self.names if name.startswith(SPARK_ONLY))
 
     @cached_property
     def nested(self) -> bool:

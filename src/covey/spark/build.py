@@ -13,6 +13,7 @@ rows give the same file, byte for byte. The driver must hold the ids and texts o
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from covey.filters.fitting import UNTYPED, Types, fitted
 from covey.language import check_dialect, parse
 from covey.limits import DEFAULT_LIMITS, Limits
 from covey.matching import AddReport, BadSubscription, Index, Statistics
+from covey.spark.only_spark import add_rules
 from covey.spark.types import quoted
 
 OnError = Literal["raise", "collect"]
@@ -50,11 +52,16 @@ def build_index(
     statistics: Statistics | None = None,
     limits: Limits = DEFAULT_LIMITS,
     on_error: OnError = "raise",
+    functions: Sequence[str] = (),
 ) -> AddReport:
     """Build an index of a DataFrame's subscriptions and save it; the report says how many it has and which rows are
-    bad. With `on_error="raise"` bad rows are an AddManyError that lists all of them, and no file is written."""
+    bad. With `on_error="raise"` bad rows are an AddManyError that lists all of them, and no file is written. Rules that
+    only Spark reads are kept as such: `match_events` and `match_files` match them, the library refuses to. `functions`
+    are those that are registered in the session and that rules may call."""
     index = Index(semantics=semantics, schema=schema, statistics=statistics, limits=limits)
-    report = add_frame(index, subscriptions, id=id, filter=filter, dialect=dialect, on_error=on_error)
+    report = add_frame(
+        index, subscriptions, id=id, filter=filter, dialect=dialect, on_error=on_error, functions=functions
+    )
     index.save(path)
     return report
 
@@ -67,11 +74,15 @@ def add_frame(
     filter: str = "filter",
     dialect: str = "sql",
     on_error: OnError = "raise",
+    functions: Sequence[str] = (),
 ) -> AddReport:
     """Add a DataFrame's rows to an index as one change, in the order of their ids. Ids of other types than string are
     written as Spark writes them."""
     ids, texts = _ordered(subscriptions, id, filter, dialect)
-    return index.add_many(zip(ids, texts, strict=True), on_error=on_error, dialect=dialect)
+    rows = zip(ids, texts, strict=True)
+    if index.schema is not None:  # which says what covey's own terms are, and nothing of Spark's
+        return index.add_many(rows, on_error=on_error, dialect=dialect)
+    return add_rules(index, rows, dialect=dialect, on_error=on_error, functions=functions)
 
 
 def frame_rows(

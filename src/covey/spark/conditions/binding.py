@@ -26,6 +26,7 @@ from covey.errors import CoveyError, FilterError, FilterSyntaxError, LimitError
 from covey.filters import FALSE, TRUE, UNKNOWN, And, Compare, Filter, Is, IsNull, Not, Or, SubstringOf
 from covey.filters.predicates import TEXT_TESTS, TextTest
 from covey.filters.semantics import Semantics
+from covey.filters.terms import SPARK_ONLY
 from covey.language import parse
 from covey.limits import DEFAULT_LIMITS, Limits
 from covey.spark.conditions import syntax
@@ -39,8 +40,7 @@ from covey.spark.conditions.parser import parse_condition
 from covey.spark.conditions.trying import Tried, UntriableError, Writer, whole
 
 OnTermError = Literal["unknown", "raise"]
-DERIVED: Final = "spark:"
-"""How the names of attributes begin that only Spark computes."""
+DERIVED: Final = SPARK_ONLY
 _TRUTH: Final = {"TRUE": True, "FALSE": False, "NULL": None, "UNKNOWN": None}
 
 
@@ -113,11 +113,7 @@ class _Binding:
 
     def parsed(self, rule: str) -> syntax.Node | CoveyError:
         try:
-            tree = self.names.resolved(parse_condition(rule, self.settings.limits))
-            for node in syntax.inside(tree):
-                if isinstance(node, syntax.Call) and node.name not in _OWN:
-                    check_call(node, self.settings.functions)
-            return tree
+            return self.names.resolved(checked(rule, self.settings.functions, self.settings.limits))
         except RecursionError:
             return LimitError("the filter is nested too deeply")
         except FilterSyntaxError as error:
@@ -379,6 +375,19 @@ class _Binding:
             {name: tried.failed for name, tried in kept.items() if tried.failed is not None},
             frozenset(name for name in kept if self.names.dotted(self.columns[name][0]) is None),
         )
+
+
+def checked(rule: str, functions: Sequence[str], limits: Limits) -> syntax.Node:
+    """A rule by Spark's grammar, all of whose functions rules may call."""
+    tree = parse_condition(rule, limits)
+    match tree:
+        case syntax.Binary("=", syntax.Name(parts), syntax.Literal(_, "boolean", True)) if parts[0].startswith(DERIVED):
+            # A rule that an index kept because only Spark reads it.
+            tree = parse_condition(".".join(parts)[len(DERIVED) :], limits)
+    for node in syntax.inside(tree):
+        if isinstance(node, syntax.Call) and node.name not in _OWN:
+            check_call(node, functions)
+    return tree
 
 
 def _unless(found: Filter, wrong: dict[str, FilterError]) -> Filter | CoveyError:

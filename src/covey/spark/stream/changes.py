@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from covey.errors import CoveyError, IndexFileError
 from covey.filters import Semantics
 from covey.matching import Index
+from covey.spark.only_spark import add_rules
 from covey.spark.stream.journal import local_path, write_durably
 from covey.spark.stream.snapshots import Snapshot, SnapshotStore
 from covey.spark.stream.sources import (
@@ -86,6 +87,7 @@ class SubscriptionLog:
         semantics: Semantics = "sql",
         dialect: str = "sql",
         on_error: OnError = "collect",
+        functions: Sequence[str] = (),
     ) -> None:
         if on_error not in ("raise", "collect"):
             raise CoveyError(f"on_error {on_error!r} is not known; use raise or collect")
@@ -93,6 +95,7 @@ class SubscriptionLog:
         self._source = source
         self._semantics = semantics
         self._on_error = on_error
+        self._functions = tuple(functions)
         self._store = SnapshotStore(self.directory / "index", semantics)
         self._bad = self.directory / "bad"
         self.version = 0
@@ -111,7 +114,7 @@ class SubscriptionLog:
     def refresh(self) -> int:
         """Go to the newest version that is complete; how many changes were applied."""
         fetched = self._source.fetch(self.index, self.version, self._units)
-        bad = fetched.bad + (apply_changes(self.index, fetched.changes) if fetched.changes else [])
+        bad = fetched.bad + (apply_changes(self.index, fetched.changes, self._functions) if fetched.changes else [])
         self.report(bad)
         self._units.update(fetched.units)
         self.waiting = fetched.waiting
@@ -146,7 +149,7 @@ class SubscriptionLog:
             if not isinstance(self._source, ChangeDirectory):
                 raise
             rows = sorted(self._source.read_again(units), key=lambda change: change.version)
-            apply_changes(self.index, [change for change in rows if change.version <= version])
+            apply_changes(self.index, [change for change in rows if change.version <= version], self._functions)
             self._snapshot = self._store.save(self.index, version, units)
 
     def report(self, bad: list[BadChange]) -> None:
@@ -166,7 +169,7 @@ class SubscriptionLog:
             write_durably(self._bad / f"{name}.jsonl", lines.encode())
 
 
-def apply_changes(index: Index, changes: Sequence[Change]) -> list[BadChange]:
+def apply_changes(index: Index, changes: Sequence[Change], functions: Sequence[str] = ()) -> list[BadChange]:
     """Apply rows in their order; those that can't be applied leave their subscription as it was and are returned.
 
     Rows of different ids don't depend on each other. So the first row of every id is one bulk change, the second row
@@ -181,11 +184,11 @@ def apply_changes(index: Index, changes: Sequence[Change]) -> list[BadChange]:
         seen[change.id] += 1
     bad: list[BadChange] = []
     for changes in rounds:
-        bad += _apply_round(index, changes)
+        bad += _apply_round(index, changes, functions)
     return bad
 
 
-def _apply_round(index: Index, changes: Sequence[Change]) -> list[BadChange]:
+def _apply_round(index: Index, changes: Sequence[Change], functions: Sequence[str]) -> list[BadChange]:
     bad: list[BadChange] = []
     good: list[Change] = []
     for change in changes:
@@ -197,19 +200,20 @@ def _apply_round(index: Index, changes: Sequence[Change]) -> list[BadChange]:
     replaced = [change for change in good if change.op == "replace"]
     if replaced:
         # A filter that doesn't compile must not cost the subscription its old one, so they are tried on their own.
-        errors = _add(Index(semantics=index.semantics, dialect=index.dialect), replaced)
+        errors = _add(Index(semantics=index.semantics, dialect=index.dialect), replaced, functions)
         bad += errors
         kept = {error.id for error in errors}
         good = [change for change in good if change.id not in kept]
     for change in good:
         if change.op != "add":
             index.remove(change.id)
-    return bad + _add(index, [change for change in good if change.op != "remove"])
+    return bad + _add(index, [change for change in good if change.op != "remove"], functions)
 
 
-def _add(index: Index, changes: Sequence[Change]) -> list[BadChange]:
+def _add(index: Index, changes: Sequence[Change], functions: Sequence[str]) -> list[BadChange]:
     if not changes:
         return []
-    report = index.add_many([(change.id, change.filter) for change in changes], on_error="collect")
-    rows = ((changes[bad.row], bad) for bad in report.errors)
-    return [BadChange(change.source, change.row, change.id, one_line(bad.error)) for change, bad in rows]
+    rows = [(change.id, change.filter) for change in changes]
+    report = add_rules(index, rows, dialect=index.dialect, on_error="collect", functions=functions)
+    found = ((changes[bad.row], bad) for bad in report.errors)
+    return [BadChange(change.source, change.row, change.id, one_line(bad.error)) for change, bad in found]

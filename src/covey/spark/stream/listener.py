@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 _KEPT = 100
@@ -40,6 +40,8 @@ class BatchReport:
     """Change files that are not complete yet."""
     replayed: bool
     """Whether the batch had been begun by an earlier run of the stream."""
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """By rule, the events on which a term of it failed; rules without failures are left out."""
 
     @property
     def lag(self) -> int:
@@ -67,7 +69,9 @@ class BatchReport:
         line = f"batch {self.batch}: {counts}, version {self.version} (lag {self.lag}), {self.seconds:.2f} s"
         if self.changes:
             line += f", {self.changes:,} changes in {self.change_seconds:.2f} s"
-        for number, what in ((self.bad_changes, "bad changes"), (self.waiting, "files incomplete")):
+        counted = ((self.bad_changes, "bad changes"), (self.waiting, "files incomplete"),
+                   (sum(self.failures.values()), "failed terms"))  # fmt: skip
+        for number, what in counted:
             if number:
                 line += f", {number:,} {what}"
         return line + (", replayed" if self.replayed else "")

@@ -21,15 +21,14 @@ subscriptions costs one listing of the change directory, and workers keep what t
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, LongType, StructField, StructType
 from pyspark.sql.utils import is_remote
 
 from covey.errors import CoveyError
@@ -39,6 +38,8 @@ from covey.language import check_dialect
 from covey.spark.batch import COLUMNS, Output, check_output, match_placed
 from covey.spark.conditions.binding import OnTermError
 from covey.spark.stream.changes import OnError, SubscriptionLog, source_of
+from covey.spark.stream.counts import Counter, Counts
+from covey.spark.stream.ids import STRING, type_in_checkpoint
 from covey.spark.stream.journal import Journal, local_path
 from covey.spark.stream.listener import BatchReport, Listener, MatchListener, listener_of
 from covey.spark.stream.sink import BATCH, ParquetSink, read_matches
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
 Writer = Callable[[DataFrame, int], None]
 VERSION = "version"
 """The column that says under which version of the subscriptions a row was matched."""
-_COUNTS_WAIT = 2.0
-"""Seconds to wait for the counts of a writer's DataFrame: for ever, if the writer never ran it."""
 
 
 def match_stream(
@@ -82,19 +81,24 @@ def match_stream(
     replayed and has to write it once by its batch id. `dialect` is what the filters are written in. `trigger` is
     "availableNow", an interval such as "10 seconds", or None for one batch after the other. Bad rows of
     changes are collected in the checkpoint, or raised; so are rules that Spark refuses over these events. `functions`
-    and `on_term_error` are those of `match_events`.
+    and `on_term_error` are those of `match_events`. Ids have the type of the table's, or of those in the first change
+    file. A listener hears on how many events of a batch each rule had a term that failed.
     """
     if not events.isStreaming:
         raise CoveyError("the events are not a stream; match_events matches a table")
     if (sink is None) == (writer is None):
         raise CoveyError("give either sink= (a directory) or writer= (a function of a DataFrame and a batch id)")
     check_dialect(dialect)
-    schema = _result_schema(events.schema, output)
+    source, where = source_of(subscriptions), local_path(checkpoint, "checkpoint")
+    id_type = type_in_checkpoint(where) or source.id_type() or STRING
+    source.expect(id_type)
+    schema = _result_schema(events.schema, output, id_type)
     if sink is not None and BATCH in (name.lower() for name in events.columns):
         raise CoveyError(f"the events have a column {BATCH!r} already; rename it, since a sink's batches go there")
     batches = _Batches(
-        checkpoint=str(local_path(checkpoint, "checkpoint")),
-        source=source_of(subscriptions),
+        checkpoint=str(where),
+        source=source,
+        id_type=id_type,
         sink=None if sink is None else ParquetSink(sink),
         writer=writer,
         schema=schema.json(),
@@ -122,6 +126,7 @@ class _Batches:
 
     checkpoint: str
     source: Source
+    id_type: str
     sink: ParquetSink | None
     writer: Writer | None
     schema: str
@@ -144,11 +149,19 @@ class _Batches:
         if self._state is None:
             directory = local_path(self.checkpoint, "checkpoint") / "covey"
             journal = Journal(directory)
-            stream = journal.identity({"semantics": self.semantics, "output": self.output})
+            settings: dict[str, str] = {"semantics": self.semantics, "output": self.output}
+            if self.id_type != STRING:  # which is what a checkpoint has that says nothing
+                settings["id_type"] = self.id_type
+            stream = journal.identity(settings)
             if self.sink is not None:
                 self.sink.claim(stream, self.schema)
             log = SubscriptionLog(
-                directory, self.source, semantics=self.semantics, dialect=self.dialect, on_error=self.on_error
+                directory,
+                self.source,
+                semantics=self.semantics,
+                dialect=self.dialect,
+                on_error=self.on_error,
+                functions=self.functions,
             )
             self._state = journal, log
         return self._state
@@ -178,8 +191,9 @@ class _Batches:
                     batch=batch,
                     version=snapshot.version,
                     newest=max(log.newest(), snapshot.version),
-                    events=None if counts is None else counts[0],
-                    matches=None if counts is None else counts[1],
+                    events=None if counts is None else counts.events,
+                    matches=None if counts is None else counts.matches,
+                    failures={} if counts is None else counts.failures,
                     seconds=time.perf_counter() - started,
                     change_seconds=changed,
                     changes=changes,
@@ -189,23 +203,23 @@ class _Batches:
                 )
             )
 
-    def _write(self, events: DataFrame, batch: int, snapshot: Snapshot) -> tuple[int, int] | None:
+    def _write(self, events: DataFrame, batch: int, snapshot: Snapshot) -> Counts | None:
         if self.sink is not None:
             manifest = self.sink.committed(batch)
             if manifest is None:
-                counter = Observation()
+                counter = Counter()
                 result = self._result(events, snapshot, counter)
                 manifest = self.sink.write(
-                    result, batch, snapshot.version, lambda: _counts(counter), pairs=self.output == "pairs"
+                    result, batch, snapshot.version, counter.counts, pairs=self.output == "pairs"
                 )
-            return manifest.events, manifest.matches
+            return manifest.counts
         assert self.writer is not None
         if self.listener is None:
             self.writer(self._result(events, snapshot, None), batch)
             return None
-        counter = Observation()
+        counter = Counter()
         self.writer(self._result(events, snapshot, counter), batch)
-        return _counts_soon(counter)
+        return counter.counts_soon()
 
     def _over(self, events: DataFrame, snapshot: Snapshot) -> Placed:
         """A version over the events' columns; rules of it that Spark refuses are bad changes."""
@@ -215,49 +229,32 @@ class _Batches:
             source = f"version-{snapshot.version}"
             refused = [BadChange(source, bad.row, bad.id, one_line(bad.error)) for bad in found.errors]
             self.prepare()[1].report(refused)
-            self._placed = snapshot, columns, found
+            self._placed = snapshot, columns, replace(found, id_type=self.id_type)
         return self._placed[2]
 
-    def _result(self, events: DataFrame, snapshot: Snapshot, counter: Observation | None) -> DataFrame:
+    def _result(self, events: DataFrame, snapshot: Snapshot, counter: Counter | None) -> DataFrame:
         lists = COLUMNS["array"]
-        result = match_placed(events, self._over(events, snapshot))
+        placed = self._over(events, snapshot)
         if counter is not None:
-            matched = sf.coalesce(sf.sum(sf.size(lists)), sf.lit(0))
-            result = result.observe(counter, sf.count(sf.lit(1)).alias("events"), matched.alias("matches"))
+            events = counter.failing(events, placed)
+        result = match_placed(events, placed)
+        if counter is not None:
+            result = counter.counting(result, lists)
         if self.output == "pairs":
             columns = [sf.col(quoted(name)) for name in events.columns]
             result = result.select(*columns, sf.explode(lists).alias(COLUMNS["pairs"]))
         return result.withColumn(VERSION, sf.lit(snapshot.version).cast("bigint"))
 
 
-def _result_schema(events: StructType, output: Output) -> StructType:
+def _result_schema(events: StructType, output: Output, id_type: str) -> StructType:
     """The events' columns, the matches, the version."""
     check_output(events.names, output)
     check_output(events.names, "array")  # which pairs are made from
     if VERSION in (name.lower() for name in events.names):
         raise CoveyError(f"the events have a column {VERSION!r} already; rename it, since the version goes there")
-    kind: DataType = ArrayType(StringType()) if output == "array" else StringType()
+    ids = StructType.fromDDL(f"id {id_type}").fields[0].dataType
+    kind: DataType = ArrayType(ids) if output == "array" else ids
     return StructType([*events.fields, StructField(COLUMNS[output], kind), StructField(VERSION, LongType())])
-
-
-def _counts(counter: Observation) -> tuple[int, int]:
-    found = counter.get
-    return int(found["events"]), int(found["matches"])
-
-
-def _counts_soon(counter: Observation) -> tuple[int, int] | None:
-    """The counts, or None where the DataFrame was never run: classic Spark would wait for it for ever."""
-    found: list[tuple[int, int]] = []
-
-    def wait() -> None:
-        counts = counter.get
-        if counts:
-            found.append((int(counts["events"]), int(counts["matches"])))
-
-    waiting = threading.Thread(target=wait, daemon=True)
-    waiting.start()
-    waiting.join(_COUNTS_WAIT)
-    return found[0] if found else None
 
 
 __all__ = ["BatchReport", "MatchListener", "match_stream", "read_matches"]

@@ -19,13 +19,14 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
 from covey.errors import CoveyError
+from covey.spark.stream.counts import Counts
 from covey.spark.stream.journal import local_path, sync_directory, write_durably
 
 if TYPE_CHECKING:
@@ -47,6 +48,13 @@ class Manifest:
     events: int
     matches: int
     files: list[str]
+    failures: dict[str, int] = field(default_factory=dict)
+    """By rule, the events on which a term of it failed."""
+
+    @property
+    def counts(self) -> Counts:
+        """The batch in numbers."""
+        return Counts(self.events, self.matches, self.failures)
 
 
 class ParquetSink:
@@ -79,17 +87,17 @@ class ParquetSink:
             return None
 
     def write(
-        self, result: DataFrame, batch: int, version: int, counts: Callable[[], tuple[int, int]], *, pairs: bool
+        self, result: DataFrame, batch: int, version: int, counts: Callable[[], Counts], *, pairs: bool
     ) -> Manifest:
-        """Write and commit a batch, which has a row for each event or, as pairs, for each match; `counts` gives events
-        and matches once the result has been computed."""
+        """Write and commit a batch, which has a row for each event or, as pairs, for each match; `counts` gives its
+        numbers once the result has been computed."""
         self._clear()
         hidden = self.path / f"{_HIDDEN}{batch}-{uuid.uuid4().hex}"
         result.write.option("compression", "zstd").parquet(str(hidden))
         files = sorted(path.name for path in hidden.glob("part-*.parquet"))
-        events, matches = counts()
-        self._add_up(hidden, files, matches if pairs else events)
-        manifest = Manifest(batch, version, events, matches, files)
+        counted = counts()
+        self._add_up(hidden, files, counted.matches if pairs else counted.events)
+        manifest = Manifest(batch, version, counted.events, counted.matches, files, counted.failures)
         for name in files:
             _sync_file(hidden / name)
         write_durably(hidden / _MANIFEST, json.dumps(asdict(manifest)).encode())

@@ -24,8 +24,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from covey.errors import CoveyError, FilterSyntaxError
+from covey.filters import Compare
+from covey.filters.terms import SPARK_ONLY
 from covey.language import sql_text
 from covey.matching import Index
+from covey.spark.build import type_of_ids
+from covey.spark.stream.ids import STRING, id_text, type_in_arrow, type_in_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -85,6 +89,12 @@ class Source(Protocol):
     def newest(self, version: int, consumed: Collection[str]) -> int:
         """The newest version that is complete by now, as far as that is cheap to say."""
 
+    def id_type(self) -> str | None:
+        """The type of the ids by what is there now; None where nothing is."""
+
+    def expect(self, id_type: str) -> None:
+        """Take ids of this type alone."""
+
 
 def one_line(error: BaseException) -> str:
     """An error without its caret, for a line in a log."""
@@ -105,6 +115,7 @@ class ChangeDirectory:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._id_type = STRING
         self._read: dict[str, tuple[list[Change], list[BadChange]]] = {}
 
     def fetch(self, index: Index, version: int, consumed: Collection[str]) -> Fetched:  # noqa: ARG002
@@ -130,12 +141,27 @@ class ChangeDirectory:
         self._look(consumed)
         return max((change.version for changes, _ in self._read.values() for change in changes), default=version)
 
+    def id_type(self) -> str | None:
+        """That of the first file that is complete and has an id."""
+        for unit in self._units():
+            path = self.path / unit
+            files = sorted(one for one in path.iterdir() if one.name[0] not in "._") if path.is_dir() else [path]
+            for file in files:
+                found = _type_of_ids(file)
+                if found is not None:
+                    return found
+        return None
+
+    def expect(self, id_type: str) -> None:
+        """Take ids of this type alone."""
+        self._id_type = id_type
+
     def read_again(self, units: Collection[str]) -> list[Change]:
         """The rows of units that were dealt with before."""
         gone = [unit for unit in units if not (self.path / unit).exists()]
         if gone:
             raise CoveyError(f"the index has to be built again, but {self.path / gone[0]} is gone")
-        return [change for unit in sorted(units) for change in _read_unit(self.path, unit)[0]]
+        return [change for unit in sorted(units) for change in _read_unit(self.path, unit, self._id_type)[0]]
 
     def _look(self, consumed: Collection[str]) -> int:
         """Read the units that are complete and new; how many are not complete."""
@@ -144,7 +170,7 @@ class ChangeDirectory:
             if unit in consumed or unit in self._read:
                 continue
             try:
-                self._read[unit] = _read_unit(self.path, unit)
+                self._read[unit] = _read_unit(self.path, unit, self._id_type)
             except _UnfinishedError:
                 waiting += 1
         return waiting
@@ -158,22 +184,22 @@ class ChangeDirectory:
         return (name for name in sorted(found) if not name.endswith((".tmp", ".crc")))
 
 
-def _read_unit(directory: Path, unit: str) -> tuple[list[Change], list[BadChange]]:
+def _read_unit(directory: Path, unit: str, id_type: str) -> tuple[list[Change], list[BadChange]]:
     path = directory / unit
     if not path.is_dir():
-        return _read_file(path, unit)
+        return _read_file(path, unit, id_type)
     if not (path / "_SUCCESS").exists():
         raise _UnfinishedError
     changes: list[Change] = []
     bad: list[BadChange] = []
     for name in sorted(entry.name for entry in path.iterdir() if entry.name[0] not in "._"):
-        good, wrong = _read_file(path / name, f"{unit}/{name}")
+        good, wrong = _read_file(path / name, f"{unit}/{name}", id_type)
         changes += good
         bad += wrong
     return changes, bad
 
 
-def _read_file(path: Path, source: str) -> tuple[list[Change], list[BadChange]]:
+def _read_file(path: Path, source: str, id_type: str) -> tuple[list[Change], list[BadChange]]:
     try:
         if path.suffix == ".parquet":
             rows: Iterator[tuple[int, Any]] = _parquet_rows(path)
@@ -184,7 +210,7 @@ def _read_file(path: Path, source: str) -> tuple[list[Change], list[BadChange]]:
         changes: list[Change] = []
         bad: list[BadChange] = []
         for number, row in rows:
-            made = _change(row, source, number)
+            made = _change(row, source, number, id_type)
             if isinstance(made, Change):
                 changes.append(made)
             else:
@@ -192,6 +218,17 @@ def _read_file(path: Path, source: str) -> tuple[list[Change], list[BadChange]]:
         return changes, bad
     except OSError as error:
         return [], [BadChange(source, 0, None, f"can't be read: {error.strerror or error}")]
+
+
+def _type_of_ids(path: Path) -> str | None:
+    try:
+        if path.suffix == ".parquet":
+            schema = pq.read_schema(path)
+            return type_in_arrow(schema.field("id").type) if "id" in schema.names else None
+        rows = _json_rows(path) if path.suffix in _JSON else iter(())
+        return next((type_in_json(row["id"]) for _, row in rows if isinstance(row, Mapping) and "id" in row), None)
+    except (OSError, pa.ArrowInvalid, _UnfinishedError):
+        return None
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
@@ -221,19 +258,26 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
         yield number, dict(zip(_FIELDS, values, strict=True))
 
 
-def _change(row: Any, source: str, number: int) -> Change | BadChange:
+def _wrong_id(given: Any, id_type: str) -> str:
+    if id_type == STRING:
+        return f"an id is a string that is not empty, not {given!r}"
+    return f"an id of this stream is of type {id_type}, not {given!r}"
+
+
+def _change(row: Any, source: str, number: int, id_type: str) -> Change | BadChange:
     if isinstance(row, CoveyError):
         return BadChange(source, number, None, str(row))
     if not isinstance(row, Mapping):
         return BadChange(source, number, None, "not a row of version, op, id and filter")
-    version, op, id, text = (row.get(name) for name in _FIELDS)
-    known = id if isinstance(id, str) else None
+    version, op, given, text = (row.get(name) for name in _FIELDS)
+    id = id_text(given, id_type)
+    known = given if isinstance(given, str) else id
     if type(version) is not int or version < 1:
         return BadChange(source, number, known, f"a version is a whole number from 1 on, not {version!r}")
     if op not in OPERATIONS:
         return BadChange(source, number, known, f"op is one of {', '.join(OPERATIONS)}, not {op!r}")
-    if not isinstance(id, str) or not id:
-        return BadChange(source, number, known, f"an id is a string that is not empty, not {id!r}")
+    if id is None:
+        return BadChange(source, number, known, _wrong_id(given, id_type))
     if op != "remove" and not isinstance(text, str):
         return BadChange(source, number, id, f"op {op} needs a filter as text, not {text!r}")
     return Change(version, op, id, text if isinstance(text, str) else "", source, number)
@@ -251,6 +295,15 @@ class SubscriptionTable:
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self._id_type = STRING
+
+    def id_type(self) -> str | None:
+        """That of the table's column."""
+        return type_of_ids(self._current_rows(), "id")
+
+    def expect(self, id_type: str) -> None:
+        """Take ids of this type alone."""
+        self._id_type = id_type
 
     def fetch(self, index: Index, version: int, consumed: Collection[str]) -> Fetched:  # noqa: ARG002
         """The difference between the table and the index, when the table's version is new."""
@@ -262,11 +315,14 @@ class SubscriptionTable:
         wanted: dict[str, str] = {}
         fetched = Fetched(newest)
         source = f"table-{newest}"
-        for number, (id, text) in enumerate(_id_and_filter(rows), start=1):
-            if text is None and isinstance(id, str):
+        for number, (given, text) in enumerate(_id_and_filter(rows), start=1):
+            id = id_text(given, self._id_type)
+            if text is None and id is not None:
                 continue  # a row that says "removed"
-            if not isinstance(id, str) or not id or not isinstance(text, str):
-                fetched.bad.append(BadChange(source, number, None, f"id {id!r} and filter {text!r} must be text"))
+            if id is None:
+                fetched.bad.append(BadChange(source, number, None, _wrong_id(given, self._id_type)))
+            elif not isinstance(text, str):
+                fetched.bad.append(BadChange(source, number, id, f"a filter is text, not {text!r}"))
             elif id in wanted:
                 fetched.bad.append(BadChange(source, number, id, "the id stands twice in the table"))
             else:
@@ -284,6 +340,10 @@ class SubscriptionTable:
         """The version in use: asking the table would be another Spark job."""
         return version
 
+    def _current_rows(self) -> DataFrame:
+        given = self._table()
+        return _with_columns(given[1] if isinstance(given, tuple) else given)
+
     def _current(self) -> tuple[int, DataFrame]:
         given = self._table()
         if isinstance(given, tuple):
@@ -295,18 +355,20 @@ class SubscriptionTable:
             version, rows = 1, given
         if type(version) is not int or version < 1:
             raise CoveyError(f"the table's version is {version!r}; versions are whole numbers from 1 on")
-        missing = [name for name in ("id", "filter") if name not in rows.columns]
-        if missing:
-            raise CoveyError(
-                f"the table of subscriptions has no column {missing[0]!r}; it has {', '.join(rows.columns)}"
-            )
-        return version, rows
+        return version, _with_columns(rows)
+
+
+def _with_columns(rows: DataFrame) -> DataFrame:
+    missing = [name for name in ("id", "filter") if name not in rows.columns]
+    if missing:
+        raise CoveyError(f"the table of subscriptions has no column {missing[0]!r}; it has {', '.join(rows.columns)}")
+    return rows
 
 
 def _same(index: Index, id: str, text: str) -> bool:
-    """Whether a text of another dialect is what the index has as SQL."""
+    """Whether a text of another dialect, or that only Spark reads, is what the index has."""
     if index.dialect == "sql":
-        return False
+        return index.text(id) == str(Compare(SPARK_ONLY + text.strip(), "=", True))
     try:
         return index.text(id) == sql_text(text, index.dialect)
     except CoveyError:
