@@ -77,6 +77,14 @@ def test_an_event_may_be_nested_up_to_the_limit_and_no_deeper(kind: str) -> None
         decode_client(pack([Publish(1, [Publication({"x": nested(5, kind)})])]), limits)
 
 
+def test_the_lists_of_an_event_have_no_more_elements_than_the_limit() -> None:
+    limits = NetworkLimits(elements=5)
+    decode_client(pack([Publish(1, [Publication({"x": [1, 2, 3], "y": {"z": [4, 5]}})])]), limits)
+    for event in ({"x": [1, 2, 3], "y": [4, 5, 6]}, {"x": [[1, 2], [3, 4]]}):
+        with pytest.raises(FrameError, match="event 1: its lists have more than 5 elements, the limit elements"):
+            decode_client(pack([Publish(1, [Publication(event)])]), limits)
+
+
 @pytest.mark.parametrize("frame", [b"\x91" * 100_000, "[" * 100_000])
 def test_a_frame_of_nothing_but_brackets_is_refused(frame: bytes | str) -> None:
     with pytest.raises(FrameError):

@@ -193,10 +193,14 @@ def wrong_shape(attributes: dict[str, Any], limits: NetworkLimits) -> str | None
     """Why an event isn't flat enough, or isn't made of names and values; None where it is."""
     level: list[Any] = [value for value in attributes.values() if isinstance(value, dict | list)]
     depth = 1
+    elements = 0
     while level:
         depth += 1
         if depth > limits.nesting:
             return f"nested more deeply than {limits.nesting} levels, the limit nesting"
+        elements += sum(len(value) for value in level if isinstance(value, list))
+        if elements > limits.elements:
+            return f"its lists have more than {limits.elements:,} elements, the limit elements"
         inner: list[Any] = []
         for value in level:
             if isinstance(value, dict):

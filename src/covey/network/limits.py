@@ -28,6 +28,9 @@ class NetworkLimits:
     nesting: int = 16
     """Levels of records and lists in an event: whoever walks it does so by recursion."""
 
+    elements: int = 4_096
+    """Elements of all lists in an event: each test of a list's elements may look at each of them."""
+
     messages: int = 4_096
     """Messages in one frame."""
 
