@@ -51,3 +51,31 @@ def test_what_needs_whole_events_is_refused_by_name(spark: SparkSession) -> None
     index.add("one", "event_text() LIKE '%x%'")
     with pytest.raises(CoveyError, match=r"event_text\(\) is all of an event"):
         match_events(events, index).collect()
+
+
+CESQL = [
+    "age > 5", "age + 1 = 6", "age * 1000000 > 0", "age / 2 = 2", "age % 2 = 1", "-age < 0", "ABS(age) = 5",
+    "NOT (age = 5)", "number = 7", "number > 5", "active = TRUE", "number = TRUE", "INT(name) = 12", "BOOL(name)",
+    "name != 'ann'",
+    "LENGTH(name) > 2", "UPPER(name) = 'ANN'", "TRIM(name) = 'x'", "LEFT(name, 2) = 'an'", "RIGHT(name, 1) = 'n'",
+    "SUBSTRING(name, 2) = 'nn'", "SUBSTRING(name, -2, 1) = 'n'", "CONCAT(name, age) = 'ann5'",
+    "CONCAT_WS('-', name, age) = 'ann-5'", "name = age", "age IN (5, 7)", "name IN ('ann', '12')",
+    "age IN (number, 12)", "STRING(half) = '2'", "half = 2",
+    "name LIKE 'a%'", "active AND age > 1", "name = 'ann' XOR active", "EXISTS name",
+]  # fmt: skip
+
+
+def test_cesql_matches_columns_as_it_matches_events(spark: SparkSession) -> None:
+    rows = [
+        (0, 5, 7, "ann", True, 2.0), (1, -5, 5, "12", False, 2.5), (2, 2147483647, 12, "TRUE", None, -1.0),
+        (3, None, None, " x\t", True, None), (4, 12, 2**40, "+12", False, 3e9), (5, 0, 0, None, True, 0.0),
+    ]  # fmt: skip
+    names = ["k", "age", "number", "name", "active", "half"]
+    events = spark.createDataFrame(rows, "k int, age int, number bigint, name string, active boolean, half double")
+    rules = spark.createDataFrame([(rule, rule) for rule in CESQL], "id string, filter string")
+    found = match_events(events, rules, dialect="cesql").collect()
+    index = covey.Index(dialect="cesql")
+    index.add_many([(rule, rule) for rule in CESQL])
+    for row, matched in zip(rows, sorted(found, key=lambda one: one.k), strict=True):
+        event = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+        assert sorted(matched.subscriptions) == sorted(index.match(event)), event

@@ -59,7 +59,6 @@ CONDITIONS = """
     array_except(li, array(5)) = array()
 """
 REFUSED = {
-    "NULL": "no condition",
     "current_date > day": "depends on when",
     "unix_timestamp() > 0": "depends on when",
     "repeat(s, j) = 'a'": "must be a constant",

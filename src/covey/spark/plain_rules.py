@@ -41,7 +41,6 @@ _UNSURE: Final = (
     r"[^A-Za-z0-9_\s(),<>=!.'-]"  # arithmetic, backquotes, other alphabets, escapes
     r"|[\w)']\s*-|-\s*-|\w\s*\(|'\s*'"  # differences, comments, functions, texts side by side
     r"|\b\d+(?:\.\d*)?[A-Za-z_]|\b\d{16}|\.\d{16}"  # exponents and suffixes, many digits
-    r"|(?i:^[\s(]*null[\s)]*$)"  # which alone is no condition
     r"|(?i:\b(?:date|timestamp\w*|time|interval|case|cast|rlike|regexp|ilike|any|some|all|escape|collate|distinct|div"
     r"|select|from|current_\w+|session_user|user|localtime\w*|r|x)\b)"
 )

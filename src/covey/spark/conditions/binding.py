@@ -33,6 +33,7 @@ from covey.spark.conditions import syntax
 from covey.spark.conditions.analysis import types_of
 from covey.spark.conditions.comparing import Comparing, is_plain_text
 from covey.spark.conditions.constants import Constants
+from covey.spark.conditions.dialect_calls import DIALECT_CALLS, in_spark
 from covey.spark.conditions.functions import CASTS, FUNCTIONS, check_growth, function_of, is_bounded
 from covey.spark.conditions.lambdas import with_elements
 from covey.spark.conditions.names import Names, is_scalar
@@ -113,7 +114,8 @@ class _Binding:
 
     def parsed(self, rule: str) -> syntax.Node | CoveyError:
         try:
-            return self.names.resolved(checked(rule, self.settings.functions, self.settings.limits))
+            tree = self.names.resolved(checked(rule, self.settings.functions, self.settings.limits))
+            return in_spark(tree, self.type_of)
         except RecursionError:
             return LimitError("the filter is nested too deeply")
         except FilterSyntaxError as error:
@@ -184,8 +186,6 @@ class _Binding:
 
     def _bound(self, tree: syntax.Node) -> Filter | CoveyError:
         try:
-            if isinstance(tree, syntax.Literal) and tree.kind == "null":
-                raise FilterError("NULL is no condition")
             for check in _checks(tree):
                 self.constants.value(check)
             found = self.filter_of(tree)
@@ -450,7 +450,7 @@ def _is_whole(node: syntax.Node) -> bool:
 
 def check_call(node: syntax.Call, functions: Sequence[str]) -> None:
     """Refuse a function that rules may not call."""
-    if node.name in ("exists", "substring") or node.name in CASTS:
+    if node.name in ("exists", "substring") or node.name in CASTS or node.name in DIALECT_CALLS:
         return
     function_of(node.name, functions)
     check_growth(node)
