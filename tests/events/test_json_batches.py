@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import covey
 from covey.errors import EventError
 from covey.events import columns
-from covey.events.json_batches import JsonLines, name_tree
+from covey.events.byte_batches import name_tree
+from covey.events.json_batches import JsonLines
 from covey.events.json_lines import BadLine, parse_json
 from covey.events.pieces import column_values
 from covey.kernels import json_lines as kernels

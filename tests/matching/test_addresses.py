@@ -21,6 +21,8 @@ def event(**changed: np.ndarray) -> Event:
         "pattern_start": np.zeros(0, np.int64),
         "pattern_truth": np.zeros(1, np.uint8),
         "out": np.zeros(8, np.int32),
+        "blank": np.zeros(2, np.int32),
+        "deleted": np.zeros(3, np.uint8),
     }
     return Event(**{**arrays, **changed})
 
@@ -29,7 +31,7 @@ def test_each_field_has_its_address_and_shape() -> None:
     given = event()
     found = addresses(given).reshape(-1, 3)
     assert found[:, 0].tolist() == [array.ctypes.data for array in given]
-    assert found[:, 1:].tolist() == [[2, 1], [2, 1], [2, 1], [0, 1], [1, 1], [8, 1]]
+    assert found[:, 1:].tolist() == [[2, 1], [2, 1], [2, 1], [0, 1], [1, 1], [8, 1], [2, 1], [3, 1]]
 
 
 @pytest.mark.parametrize(

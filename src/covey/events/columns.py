@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from covey.errors import EventError
 from covey.events.arrow import column_of, decode
-from covey.events.json_batches import JsonLines
+from covey.events.byte_batches import ByteBatch
 from covey.events.pieces import Columns, Piece, PieceType, defined_rows, pieces_of_values
 from covey.events.term_columns import attributes_of, term_pieces
 from covey.events.term_vectors import Vectors
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "Columns", "Piece", "PieceType", "Source", "columns", "row"]
 
 Batch: TypeAlias = "pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]"
-Source: TypeAlias = "Batch | JsonLines"
+Source: TypeAlias = "Batch | ByteBatch"
 """What columns are read from."""
 
 _NO_DEFAULTS: Mapping[str, Scalar] = {}
@@ -87,7 +87,7 @@ def _presence(batch: Source, name: str, plain: Columns) -> Piece:
     """Whether each event has an attribute. In Arrow a null is how a row lacks it, and nothing tells them apart."""
     if isinstance(batch, (pa.Table, pa.RecordBatch)):
         there = defined_rows(plain.pieces[name], plain.length)
-    elif isinstance(batch, JsonLines):
+    elif isinstance(batch, ByteBatch):
         there = batch.present(name, defined_rows(plain.pieces[name], plain.length))
     else:
         there = np.fromiter((is_present(event, name) for event in batch), dtype=np.bool_, count=plain.length)
@@ -98,7 +98,7 @@ def _texts(batch: Source) -> list[str]:
     """The text of each event, for which all of it is read by Python."""
     if isinstance(batch, (pa.Table, pa.RecordBatch)):
         return list(map(text_of, batch.to_pylist(maps_as_pydicts="lossy")))
-    return list(map(text_of, batch.whole_events() if isinstance(batch, JsonLines) else batch))
+    return list(map(text_of, batch.whole_events() if isinstance(batch, ByteBatch) else batch))
 
 
 def _columns(
@@ -108,7 +108,7 @@ def _columns(
     if isinstance(batch, (pa.Table, pa.RecordBatch)):
         length = batch.num_rows
         found = {name: column_of(batch, name, decimals=name in inner) for name in names}
-    elif isinstance(batch, JsonLines):
+    elif isinstance(batch, ByteBatch):
         length, found = batch.pieces(names)
     elif isinstance(batch, Sequence) and not isinstance(batch, (str, bytes)):
         length = len(batch)

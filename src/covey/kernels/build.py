@@ -22,8 +22,9 @@ from typing import Any
 from covey.kernels import bundle
 
 MODULES = (
-    "bulk_parsing", "roots", "planning", "compiling", "pruning", "matching", "splitting", "restricting", "diagrams",
-    "rectangles", "merging", "sweeping", "encoding", "results", "value_sets", "json_lines", "scanning", "witnesses",
+    "bulk_parsing", "roots", "planning", "compiling", "pruning", "matching", "single", "splitting", "restricting",
+    "diagrams", "rectangles", "merging", "sweeping", "encoding", "results", "value_sets", "json_lines",
+    "messagepack", "scanning", "witnesses",
 )  # fmt: skip
 """All modules that have kernels, those that take longest first."""
 

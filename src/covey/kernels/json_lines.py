@@ -84,7 +84,7 @@ def _space(data, at, end):
 
 
 @inner
-def _wide(data, at, end):
+def wide_character(data, at, end):
     """The end of a character of several bytes, or _BAD where they aren't UTF-8."""
     lead = data[at]
     second = data[at + 1] if at + 1 < end else np.uint8(0)
@@ -146,7 +146,7 @@ def _string(data, at, end):
         elif byte < 128:
             at += 1
         else:
-            at = _wide(data, at, end)
+            at = wide_character(data, at, end)
         if at < 0:
             return _BAD, escaped
     return _BAD, escaped
@@ -327,7 +327,7 @@ def _same(data, first, last, names, node):
 
 
 @inner
-def _node(data, first, last, parent, names):
+def find_node(data, first, last, parent, names):
     """The node below `parent` with this key, or 0."""
     mask = np.uint64(len(names.table) - 1)
     at = _hash(parent, data, first, last) & mask
@@ -354,15 +354,15 @@ def _key(data, at, end):
             dotted |= byte == _DOT
             at += 1
         else:
-            at = _wide(data, at, end)
+            at = wide_character(data, at, end)
             if at < 0:
                 return _BAD, dotted
     return _BAD, dotted
 
 
 @inner
-def _line(data, at, end, line, names, found, seen, stack):
-    """Read one line; gives what it is."""
+def read_object(data, at, end, line, names, found, seen, stack):
+    """Read one line, data[at:end]; gives what it is. `found.kinds` of the line is MISSING all over."""
     at = _space(data, at, end)
     if at >= end:
         return BLANK
@@ -393,7 +393,7 @@ def _line(data, at, end, line, names, found, seen, stack):
             if at >= end:
                 return LEFT
             byte = data[at]
-            node = _node(data, start, close, stack[depth], names)
+            node = find_node(data, start, close, stack[depth], names)
             if node == 0:
                 if dotted and byte == _OPEN:
                     return LEFT
@@ -469,7 +469,7 @@ def read_lines(
     """Read lines `begin` to `stop`, of which line i is data[starts[i]:ends[i]]. `found.kinds` is MISSING all over."""
     stack = np.zeros(MOST_LEVELS, np.int64)
     for line in range(begin, stop):
-        found.lines[line] = _line(data, starts[line], ends[line], line, names, found, seen, stack)
+        found.lines[line] = read_object(data, starts[line], ends[line], line, names, found, seen, stack)
 
 
 @kernel

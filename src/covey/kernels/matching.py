@@ -19,14 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from covey.kernels.encoding import code_of
 from covey.kernels.jit import inlined, inner, kernel
-from covey.kernels.segments import event_at, segment_at
-from covey.kernels.sorting import radix_order, sort_integers
-from covey.kernels.types import Bytes, FrozenBytes, Int32s, Int32Table, Int64, Int64s
+from covey.kernels.segments import BLOCK, BLOCK_BITS, segment_at
+from covey.kernels.sorting import radix_order
+from covey.kernels.types import Bytes, FrozenBytes, FrozenInt32s, Int32s, Int32Table, Int64, Int64s
 from covey.kernels.vectors import lowest_bit, range_word
 
-_NO_GRID = np.empty(0, np.int32)
 MOST_NODES = 65_540
 """Where a node goes is said in 16 bits; false, true and room to read past."""
 
@@ -61,7 +59,7 @@ def fill_slots(keys: Int64s, first: Int64, slots: Int64s, partitions: Int32s):
 
 
 @inner
-def _find_partition(table, event, codes, segment):
+def find_partition(table, event, codes, segment):
     """The partition that an event reaches in a table, or -1."""
     keys = segment.keys
     attribute = keys[table, 0]
@@ -88,7 +86,7 @@ def _find_partition(table, event, codes, segment):
 
 
 @inlined
-def _atom(kind, low, high, code, patterns):
+def atom(kind, low, high, code, patterns):
     """One atom for one event."""
     if kind <= 1:
         return (low <= code <= high) == (kind == 0)
@@ -98,112 +96,15 @@ def _atom(kind, low, high, code, patterns):
 
 
 @inner
-def _decide(start, count, event, codes, nodes, patterns):
+def decide(start, count, event, codes, nodes, patterns):
     """A diagram for one event: walk from the root."""
     at = count + 1
     while at > 1:
         node = start + at - 2
         packed = nodes[node, 0]
-        yes = _atom(packed & 0xFF, nodes[node, 1], nodes[node, 2], codes[packed >> 8, event], patterns)
+        yes = atom(packed & 0xFF, nodes[node, 1], nodes[node, 2], codes[packed >> 8, event], patterns)
         at = np.int64((nodes[node, 3] >> 16 if yes else nodes[node, 3]) & 0xFFFF)
     return at == 1
-
-
-@inner
-def _sweep_one(event, deleted, segment, patterns, last):
-    """The swept entries for one event: EvalBDD, every atom once and every node bottom up, without a branch."""
-    sweep_atoms, codes, out = segment.sweep_atoms, event.codes, event.out
-    atoms = np.empty(len(sweep_atoms), np.uint8)
-    for atom in range(len(sweep_atoms)):
-        packed = sweep_atoms[atom, 0]
-        atoms[atom] = _atom(packed & 0xFF, sweep_atoms[atom, 1], sweep_atoms[atom, 2], codes[packed >> 8, 0], patterns)
-    values = np.empty(MOST_NODES, np.uint8)
-    values[0], values[1] = 0, 1
-    found = 0
-    for entry in range(last):
-        start, length = np.int64(segment.entry_start[entry]), np.int64(segment.entry_nodes[entry])
-        for k in range(length):
-            targets = segment.nodes[start + k, 3]
-            shift = np.int32(atoms[segment.sweep_node_atom[start + k]]) << np.int32(4)
-            values[k + 2] = values[(targets >> shift) & 0xFFFF]
-        subscription = segment.entry_subscription[entry]
-        if values[length + 1] and not deleted[subscription >> 3] >> (subscription & 7) & 1:
-            if found < len(out):
-                out[found] = subscription
-            found += 1
-    return found
-
-
-@inner
-def _search_numbers(event, segment):
-    """Turn the event's numbers into codes."""
-    base = segment.base
-    for attribute in range(len(event.kinds)):
-        kind = event.kinds[attribute]
-        if kind:
-            value, remainder = event.numbers[attribute], 0
-            if value != value:
-                value, remainder = np.inf, 1
-            slot = attribute * base.shape[1] + kind - 1
-            event.codes[attribute, 0] = base[attribute, kind - 1] + code_of(
-                value, remainder, segment.constants, segment.remainders, segment.firsts[slot], segment.lasts[slot],
-                _NO_GRID, 0.0, 0.0,
-            )  # fmt: skip
-
-
-@kernel
-def match_one(segment_addresses: Int64s, event_addresses: Int64s, deleted: FrozenBytes):
-    """All subscriptions that one event matches, ascending and distinct, into its `out`. Numbers are searched for
-    first. Gives how many there are before repetitions are taken out, and after; `out` is filled as far as it goes."""
-    segment, event = segment_at(segment_addresses), event_at(event_addresses)
-    patterns = Patterns(event.pattern_start, event.pattern_truth)
-    _search_numbers(event, segment)
-    codes, out = event.codes, event.out
-    found = 0
-    for table in range(len(segment.pivot)):
-        partition = _find_partition(table, 0, codes, segment)
-        if partition < 0:
-            continue
-        first, last = segment.partition_entry[partition], segment.partition_entry[partition + 1]
-        if table == 0 and segment.keys[0, 0] < 0 and segment.pivot[0] < 0:
-            found = _sweep_one(event, deleted, segment, patterns, last)
-            continue
-        code = 0
-        if segment.pivot[table] >= 0:
-            code = codes[segment.pivot[table], 0]
-            # Entries are ordered by their lower ends: those that begin above the code are out.
-            low, high = first, last
-            while low < high:
-                middle = (low + high) >> 1
-                if segment.entry_low[middle] <= code:
-                    low = middle + 1
-                else:
-                    high = middle
-            last = low
-        for entry in range(first, last):
-            if segment.entry_high[entry] < code:
-                continue
-            count = np.int64(segment.entry_nodes[entry])
-            if count and not _decide(np.int64(segment.entry_start[entry]), count, 0, codes, segment.nodes, patterns):
-                continue
-            subscription = segment.entry_subscription[entry]
-            if deleted[subscription >> 3] >> (subscription & 7) & 1:
-                continue
-            if found < len(out):
-                out[found] = subscription
-            found += 1
-    if found > len(out):
-        return found, 0
-    for i in range(1, found):
-        if out[i] < out[i - 1]:
-            sort_integers(out[:found])
-            break
-    distinct = 0
-    for i in range(found):
-        if i == 0 or out[i] != out[i - 1]:
-            out[distinct] = out[i]
-            distinct += 1
-    return found, distinct
 
 
 @inner
@@ -228,6 +129,16 @@ def _pattern_word(kind, pattern, numbers, position, patterns):
 
 
 @kernel
+def block_maxima(entry_high: FrozenInt32s, out: Int32s):
+    """The largest upper end of each block of entries."""
+    for block in range(len(out)):
+        largest = np.int32(0)
+        for entry in range(block << BLOCK_BITS, min((block + 1) << BLOCK_BITS, len(entry_high))):
+            largest = max(largest, entry_high[entry])
+        out[block] = largest
+
+
+@kernel
 def match_table(
     table: Int64,
     count: Int64,
@@ -244,14 +155,14 @@ def match_table(
     nodes, entry_low, entry_high = segment.nodes, segment.entry_low, segment.entry_high
     entry_nodes, entry_start, entry_subscription = segment.entry_nodes, segment.entry_start, segment.entry_subscription
     partition_entry, table_partition = segment.partition_entry, segment.table_partition
-    use_start, uses = segment.use_start, segment.uses
+    use_start, uses, block_high = segment.use_start, segment.uses, segment.block_high
     pivot_row = segment.pivot[table]
     # Which events reach the table, and where.
     order_key = np.empty(count, np.int64)
     reached = 0
     event_of = np.empty(count, np.int32)
     for event in range(count):
-        partition = _find_partition(table, event, codes, segment)
+        partition = find_partition(table, event, codes, segment)
         if partition >= 0:
             code = codes[pivot_row, event] if pivot_row >= 0 else 0
             order_key[reached] = (partition << 32) | code
@@ -266,13 +177,17 @@ def match_table(
             partition, code = order_key[i] >> 32, np.int32(order_key[i] & 0xFFFFFFFF)
             first, last = partition_entry[partition], partition_entry[partition + 1]
             pairs = _room(pairs, used, last - first)
-            for entry in range(first, last):
+            entry = first - 1
+            while entry + 1 < last:
+                entry += 1
                 if entry_low[entry] > code:
                     break
                 if entry_high[entry] < code:
+                    while entry + 1 < last and block_high[(entry + 1) >> BLOCK_BITS] < code:
+                        entry = (entry + 1) | (BLOCK - 1)
                     continue
                 length = np.int64(entry_nodes[entry])
-                if length and not _decide(np.int64(entry_start[entry]), length, event, codes, nodes, patterns):
+                if length and not decide(np.int64(entry_start[entry]), length, event, codes, nodes, patterns):
                     continue
                 subscription = entry_subscription[entry]
                 if not deleted[subscription >> 3] >> (subscription & 7) & 1:

@@ -1,8 +1,9 @@
 """What a segment and an event are to the kernels: arrays with names, behind one array of addresses.
 
-Unboxing thirty arrays costs a call from Python 1.6 µs, a tuple of thirty 2.5 µs, one array 0.2 µs; matching an event
-takes about as long. So Python writes down once where a segment's arrays lie and how long they are (`addresses`), and
-a kernel puts views on them (`segment_at`, `event_at`), which costs a few nanoseconds and no count of references.
+Unboxing thirty arrays costs a call from Python 1.6 µs, a tuple of thirty 2.5 µs, one array 0.2 µs, a number nearly
+nothing; matching an event takes about as long. So Python writes down once where a segment's arrays lie and how long
+they are (`addresses`), and a kernel puts views on them (`segment_at`, `event_at`), which costs a few nanoseconds and no
+count of references.
 
 Addresses keep nothing alive: whoever holds them must hold the arrays too, as a segment does. Arrays are C-contiguous
 and of the types below; `addresses` checks that. A view may be written to as far as the compiler knows; kernels don't
@@ -64,11 +65,24 @@ class Segment(NamedTuple):
     firsts: Int64s
     lasts: Int64s
     """[attribute * kinds + kind]: where the kind's constants lie."""
+    grid_starts: Int64s
+    grids: Int32s
+    grid_lowest: Float64s
+    grid_scale: Float64s
+    """[attribute * kinds + kind]: the grid over these constants (`encoding`), if there is one."""
+    block_high: Int32s
+    """The largest entry_high of each `BLOCK` entries: those that end below an event's code are passed by together."""
+
+
+BLOCK_BITS = 4
+BLOCK = 1 << BLOCK_BITS
+"""Entries of a block."""
 
 
 class Event(NamedTuple):
     """One event, and room for what it matches. Where kinds[a] is 0, codes[a] is the code; else it is to be found by
-    searching numbers[a] among the constants of kind kinds[a] - 1."""
+    searching numbers[a] among the constants of kind kinds[a] - 1. Who matches it puts `blank` codes and no kinds back,
+    which is what an event without attributes has."""
 
     codes: Int32Table
     kinds: Int8s
@@ -76,6 +90,9 @@ class Event(NamedTuple):
     pattern_start: Int64s
     pattern_truth: Bytes
     out: Int32s
+    blank: Int32s
+    deleted: Bytes
+    """A bitmap of the segment's subscriptions that are gone."""
 
 
 def addresses(arrays: NamedTuple) -> Any:
@@ -95,6 +112,7 @@ def addresses(arrays: NamedTuple) -> Any:
 
 PATTERN_TRUTH = Event._fields.index("pattern_truth")
 OUT = Event._fields.index("out")
+DELETED = Event._fields.index("deleted")
 
 
 def relocate(at: Any, field: int, array: Any) -> None:
@@ -114,12 +132,14 @@ def _pointer(typingctx: Any, address: Any) -> Any:
 
 
 @inlined
-def _row(at, field, dtype):
+def row_at(at, field, dtype):
+    """A view on the array of a field, of one dimension."""
     return carray(_pointer(at[3 * field]), (at[3 * field + 1],), dtype)
 
 
 @inlined
-def _table(at, field, dtype):
+def table_at(at, field, dtype):
+    """A view on the array of a field, of two dimensions."""
     return carray(_pointer(at[3 * field]), (at[3 * field + 1], at[3 * field + 2]), dtype)
 
 
@@ -127,13 +147,14 @@ def _table(at, field, dtype):
 def segment_at(at):
     """Views on a segment's arrays, in the order of its fields."""
     return Segment(
-        _table(at, 0, np.int32), _row(at, 1, np.int32), _row(at, 2, np.int64), _row(at, 3, np.int64),
-        _row(at, 4, np.int32), _row(at, 5, np.int64), _row(at, 6, np.int32), _row(at, 7, np.int64),
-        _row(at, 8, np.int64), _row(at, 9, np.int32), _row(at, 10, np.int32), _row(at, 11, np.int32),
-        _row(at, 12, np.int32), _row(at, 13, np.uint16), _table(at, 14, np.int32), _table(at, 15, np.int32),
-        _row(at, 16, np.int32), _row(at, 17, np.int32), _row(at, 18, np.int32), _row(at, 19, np.int32),
-        _table(at, 20, np.int32), _row(at, 21, np.float64), _row(at, 22, np.int64), _row(at, 23, np.int64),
-        _row(at, 24, np.int64),
+        table_at(at, 0, np.int32), row_at(at, 1, np.int32), row_at(at, 2, np.int64), row_at(at, 3, np.int64),
+        row_at(at, 4, np.int32), row_at(at, 5, np.int64), row_at(at, 6, np.int32), row_at(at, 7, np.int64),
+        row_at(at, 8, np.int64), row_at(at, 9, np.int32), row_at(at, 10, np.int32), row_at(at, 11, np.int32),
+        row_at(at, 12, np.int32), row_at(at, 13, np.uint16), table_at(at, 14, np.int32), table_at(at, 15, np.int32),
+        row_at(at, 16, np.int32), row_at(at, 17, np.int32), row_at(at, 18, np.int32), row_at(at, 19, np.int32),
+        table_at(at, 20, np.int32), row_at(at, 21, np.float64), row_at(at, 22, np.int64), row_at(at, 23, np.int64),
+        row_at(at, 24, np.int64), row_at(at, 25, np.int64), row_at(at, 26, np.int32), row_at(at, 27, np.float64),
+        row_at(at, 28, np.float64), row_at(at, 29, np.int32),
     )  # fmt: skip
 
 
@@ -141,6 +162,12 @@ def segment_at(at):
 def event_at(at):
     """Views on an event's arrays, in the order of its fields."""
     return Event(
-        _table(at, 0, np.int32), _row(at, 1, np.int8), _row(at, 2, np.float64), _row(at, 3, np.int64),
-        _row(at, 4, np.uint8), _row(at, 5, np.int32),
+        table_at(at, 0, np.int32), row_at(at, 1, np.int8), row_at(at, 2, np.float64), row_at(at, 3, np.int64),
+        row_at(at, 4, np.uint8), row_at(at, 5, np.int32), row_at(at, 6, np.int32), row_at(at, 7, np.uint8),
     )  # fmt: skip
+
+
+@inlined
+def addresses_at(address, fields):
+    """An array of addresses, given where it lies itself: a number is all that a call from Python hands over then."""
+    return carray(_pointer(address), (3 * fields,), np.int64)

@@ -9,7 +9,7 @@ import math
 import threading
 from array import array
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,9 +32,12 @@ _segments = on_demand("segments")
 PADDING = 64
 """Codes that kernels may read past the last event."""
 _GRID_FROM = 64
+_FIRST_ROOM = 1024
+"""Matches of one event that there is room for at first."""
 _EXACT = 2**53
 _NO_ROWS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 _NO_GRID: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+_NUMBER = 1 + NUMBER
 _KIND_OF_PIECE = {"int": NUMBER, "double": NUMBER, "bigint": NUMBER, "boolean": BOOLEAN, "timestamp": TIMESTAMP}
 
 
@@ -76,14 +79,13 @@ class _Run(NamedTuple):
 
 class EncodedEvent:
     """Buffers for one event, reused by a thread. Where kinds[a] is 0, codes[a] holds the code; else it is to be found
-    by searching numbers[a] among the constants of kind kinds[a] - 1. Writing to `array` is faster than to NumPy."""
+    by searching numbers[a] among the constants of kind kinds[a] - 1. The kernel puts them back to what an event without
+    attributes has. Writing to `array` is faster than to NumPy, and so is reading."""
 
     def __init__(self, rows: int, attributes: int, patterns: int, missing: NDArray[np.int32]) -> None:
-        self.codes = array("i", bytes(4 * rows))
+        self.codes = array("i", missing.tobytes() + bytes(4 * (rows - attributes)))
         self.kinds = array("b", bytes(attributes))
         self.numbers = array("d", bytes(8 * attributes))
-        self.blank = array("i", missing.tobytes())
-        self.none = array("b", bytes(attributes))
         self.code_view = (
             np.frombuffer(self.codes, dtype=np.int32).reshape(rows, 1) if rows else np.zeros((0, 1), np.int32)
         )
@@ -91,22 +93,32 @@ class EncodedEvent:
         self.number_view = np.frombuffer(self.numbers, dtype=np.float64) if attributes else np.zeros(0)
         self.pattern_start = np.zeros(patterns, dtype=np.int64)
         self.pattern_truth = np.zeros(1, dtype=np.uint8)
-        self.out = np.empty(1024, dtype=np.int32)
-        self.addresses: NDArray[np.int64] = _segments.addresses(
+        self.missing = missing
+        self.out = array("i", bytes(4 * _FIRST_ROOM))
+        self.deleted: NDArray[np.uint8] = np.zeros(1, dtype=np.uint8)
+        self._addresses: NDArray[np.int64] = _segments.addresses(
             _segments.Event(
-                self.code_view, self.kind_view, self.number_view, self.pattern_start, self.pattern_truth, self.out
+                self.code_view, self.kind_view, self.number_view, self.pattern_start, self.pattern_truth,
+                np.frombuffer(self.out, dtype=np.int32), missing, self.deleted,
             )
-        )
+        )  # fmt: skip
+        self.address: int = self._addresses.ctypes.data
+        """Where kernels find all that."""
 
     def take_truth(self, truth: NDArray[np.uint8]) -> None:
         """Which patterns hold of this event."""
         self.pattern_truth = truth
-        _segments.relocate(self.addresses, _segments.PATTERN_TRUTH, truth)
+        _segments.relocate(self._addresses, _segments.PATTERN_TRUTH, truth)
+
+    def take_deleted(self, deleted: NDArray[np.uint8]) -> None:
+        """Which subscriptions are gone."""
+        self.deleted = deleted
+        _segments.relocate(self._addresses, _segments.DELETED, deleted)
 
     def make_room(self, count: int) -> None:
         """Room for so many matches."""
-        self.out = np.empty(count, dtype=np.int32)
-        _segments.relocate(self.addresses, _segments.OUT, self.out)
+        self.out = array("i", bytes(4 * count))
+        _segments.relocate(self._addresses, _segments.OUT, np.frombuffer(self.out, dtype=np.int32))
 
 
 class Encoder:
@@ -122,8 +134,11 @@ class Encoder:
         self._local = threading.local()
         self.firsts = np.array([space.first for row in self._numbers for space in row], dtype=np.int64)
         self.lasts = np.array([space.last for row in self._numbers for space in row], dtype=np.int64)
+        self.grids = _joined_grids([space for row in self._numbers for space in row])
         self._texts: list[dict[str, int] | None] = [None] * len(names)
         self._sorted: list[list[str] | None] = [None] * len(names)
+        self._words = [self._look_up(attribute) for attribute in range(len(names))]
+        self._most_named = 2 * len(names)
         self.pattern_row, self.pattern_attributes = pattern_rows(names, patterns)
         grouped: dict[int, list[int]] = {}
         for number, pattern in enumerate(patterns):
@@ -182,12 +197,7 @@ class Encoder:
     def text_code(self, attribute: int, text: str) -> int:
         """The code of a string."""
         code = self._text_table(attribute).get(text)
-        if code is not None:
-            return code
-        base = self._numbers[attribute][STRING].base
-        if not self._spaces.ordered_texts[attribute]:
-            return base  # all gaps are alike
-        return base + 2 * bisect_left(self._sorted_texts(attribute), text)
+        return self._gap_code(attribute, text) if code is None else code
 
     def code(self, attribute: int, value: Value) -> int:
         """The code of one value; slow, for single values."""
@@ -205,38 +215,61 @@ class Encoder:
 
     def encode_event(self, event: Mapping[str, Any]) -> EncodedEvent:
         """One event for the kernel that matches single events. Numbers are left to the kernel to search for."""
-        one = self._fresh_event()
+        one = self.buffers()
         codes, kinds, numbers = one.codes, one.kinds, one.numbers
-        find = self._number_of_name.get
-        for name, value in event.items():
-            attribute = find(name)
-            if attribute is None or value is None:
-                continue
-            kind = type(value)
-            if kind is float:
-                numbers[attribute] = value
-                kinds[attribute] = 1 + NUMBER
-            elif kind is str:
-                codes[attribute] = self.text_code(attribute, value)
-            elif kind is int and -_EXACT <= value <= _EXACT:
-                numbers[attribute] = value
-                kinds[attribute] = 1 + NUMBER
-            elif isinstance(value, Mapping):
-                continue
-            else:
-                codes[attribute] = self.code(attribute, event_value(value, name))
-        if self._patterns:
-            self._encode_patterns(event, one)
+        find, words = self._number_of_name.get, self._words
+        try:
+            for name, value in event.items() if len(event) <= self._most_named else self._named(event):
+                attribute = find(name)
+                if attribute is None or value is None:
+                    continue
+                kind = type(value)
+                if kind is float:
+                    numbers[attribute] = value
+                    kinds[attribute] = _NUMBER
+                elif kind is str:
+                    code = words[attribute](value)
+                    codes[attribute] = self._gap_code(attribute, value) if code is None else code
+                elif kind is int and -_EXACT <= value <= _EXACT:
+                    numbers[attribute] = value
+                    kinds[attribute] = _NUMBER
+                elif not isinstance(value, Mapping):
+                    codes[attribute] = self.code(attribute, event_value(value, name))
+            if self._patterns:
+                self._encode_patterns(event, one)
+        except BaseException:
+            self._local.event = None  # it holds half an event
+            raise
         return one
 
-    def _fresh_event(self) -> EncodedEvent:
-        one = getattr(self._local, "event", None)
+    def _named(self, event: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Of an event with many attributes those that there are names for."""
+        get = event.get
+        return [(name, get(name)) for name in self.names]
+
+    def buffers(self) -> EncodedEvent:
+        """This thread's room for one event."""
+        one: EncodedEvent | None = getattr(self._local, "event", None)
         if one is None:
             one = EncodedEvent(self.rows, len(self.names), self._pattern_count, self.missing)
             self._local.event = one
-        one.codes[: len(self.names)] = one.blank
-        one.kinds[:] = one.none
         return one
+
+    def _look_up(self, attribute: int) -> Callable[[str], int | None]:
+        """How an attribute's strings are looked up: the first time in a table that is made then."""
+
+        def first(text: str) -> int | None:
+            find = self._words[attribute] = self._text_table(attribute).get
+            return find(text)
+
+        return first
+
+    def _gap_code(self, attribute: int, text: str) -> int:
+        """The code of a string that is no constant."""
+        base = self._numbers[attribute][STRING].base
+        if not self._spaces.ordered_texts[attribute]:
+            return base  # all gaps are alike
+        return base + 2 * bisect_left(self._sorted_texts(attribute), text)
 
     def _encode_patterns(self, event: Mapping[str, Any], one: EncodedEvent) -> None:
         truths: list[NDArray[np.uint8]] = []
@@ -346,6 +379,24 @@ class Encoder:
             values, _NO_ROWS if rows is None else rows, first, out, space.base, self._spaces.numbers,
             self._spaces.remainders, space.first, space.last, space.grid, space.lowest, space.scale,
         )  # fmt: skip
+
+
+class Grids(NamedTuple):
+    """The grids of all attributes and kinds, one after the other."""
+
+    starts: NDArray[np.int64]
+    cells: NDArray[np.int32]
+    lowest: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+
+def _joined_grids(spaces: list[NumberSpace]) -> Grids:
+    return Grids(
+        np.cumsum([0, *(len(space.grid) for space in spaces)], dtype=np.int64),
+        np.concatenate([_NO_GRID, *(space.grid for space in spaces)]),
+        np.array([space.lowest for space in spaces], dtype=np.float64),
+        np.array([space.scale for space in spaces], dtype=np.float64),
+    )
 
 
 def event_value(given: Any, name: str) -> Value:

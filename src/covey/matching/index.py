@@ -32,10 +32,11 @@ from covey.errors import (
     LimitError,
     UnknownIdError,
 )
-from covey.events import Batch, Schema, columns, row
+from covey.events import Schema, columns, row
 from covey.events.columns import Source
 from covey.events.json_batches import JsonLines
 from covey.events.json_lines import BadLine, parse_json
+from covey.events.messagepack_batches import MessagePackMaps
 from covey.events.term_columns import with_terms
 from covey.filters import Filter, Is, Semantics, Term, matches
 from covey.filters.fitting import UNTYPED
@@ -472,7 +473,7 @@ class Index:
         state = self._state
         if self._schema is not None:
             event = Decoded(self._schema.decode(event), event)
-        elif not isinstance(event, Mapping):
+        elif type(event) is not dict and not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping of attributes, not {type(event).__name__}")
         if state.only_spark:
             check_only_spark(state.only_spark, event)
@@ -486,8 +487,8 @@ class Index:
             if state.terms:
                 values = with_terms(values, state.terms, self._options.defaults_in_force, event)
             for one in sealed:
-                ids = one.segment.id_list
-                found += [ids[ordinal] for ordinal in one.segment.match_event(values, one.deleted)]
+                segment = one.segment
+                found += map(segment.id_list.__getitem__, segment.match_event(values, one.deleted))
         for id, waiting in head.items():
             if matches(waiting.condition, event, semantics=self._semantics, defaults=self._defaults):
                 found.append(id)
@@ -499,7 +500,7 @@ class Index:
             state.compiled.head = Sealed.fresh(self._segment(list(state.head.items())))
         return state.compiled.head
 
-    def match_batch(self, events: Batch | JsonLines, *, threads: int | None = None) -> Matches:
+    def match_batch(self, events: Source, *, threads: int | None = None) -> Matches:
         """Match many events at once.
 
         `events` is an Arrow table or record batch, one row an event, or a list or iterator of mappings.
@@ -531,10 +532,32 @@ class Index:
 
     def match_json(self, data: bytes | str) -> list[str]:
         """The same as `match` for one event, whose JSON text is `data`."""
+        found = self._match_bytes(data) if type(data) is bytes else None
+        if found is not None:
+            return found
         event = parse_json(data)
         if event is None:
             raise EventError("an event is a JSON object, and this is blank")
         return self.match(event)
+
+    def _match_bytes(self, data: bytes) -> list[str] | None:
+        """One event without a Python object for it; None where it, or what is asked of it, needs one."""
+        state = self._state
+        sealed = state.sealed
+        if self._schema is not None or state.terms:
+            return None
+        if state.head:
+            if state.compiled.head is None:
+                return None
+            sealed = (*sealed, state.compiled.head)
+        found: list[str] = []
+        for one in sealed:
+            segment = one.segment
+            ordinals = segment.match_json(data, one.deleted)
+            if ordinals is None:
+                return None
+            found += map(segment.id_list.__getitem__, ordinals)
+        return found if sealed else None
 
     def match_json_lines(
         self, buffer: bytes | bytearray | memoryview, *, bad: list[BadLine] | None = None, threads: int | None = None
@@ -549,6 +572,18 @@ class Index:
         if self._state.only_spark:
             check_only_spark(self._state.only_spark, ())
         return self._match_columns(lines, self._state, threads)
+
+    def match_messagepack(
+        self, messages: Sequence[bytes], *, bad: list[BadLine] | None = None, threads: int | None = None
+    ) -> Matches:
+        """The same as `match_batch` for events as MessagePack maps, each of `messages` one, read without a Python
+        object for each.
+
+        One that isn't an event raises an EventError with its number, counted from 1 as lines are, or is added to `bad`
+        where that is given; events are counted without it. `threads` is how many share the work, by default one a core.
+        """
+        maps = MessagePackMaps.of_messages(messages, bad=bad, spread=spread_over(workers_for(threads)))
+        return self._match_columns(maps, self._state, threads)
 
     def _match_few(self, events: Sequence[Mapping[str, Any]], state: State) -> Matches | None:
         """A handful of events by the interpreter; None where one can't be read: the long way says why."""

@@ -23,6 +23,7 @@ from covey.kernels import on_demand
 from covey.matching.coding import CodeSpaces, code_spaces
 from covey.matching.encoding import PADDING, Encoded, Encoder, pattern_rows
 from covey.matching.joining import KEPT_FLAT
+from covey.matching.json_events import JsonReader
 from covey.matching.lowering import Flat, Lowering
 from covey.matching.options import BuildOptions
 from covey.matching.strict_terms import with_inner_attributes
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _matching = on_demand("matching")
 _results = on_demand("results")
 _segments = on_demand("segments")
+_single = on_demand("single")
 _sweeping = on_demand("sweeping")
 
 _FIRST_PAIRS = 4096
@@ -98,9 +100,16 @@ class Segment:
         arrays: Arrays = _segments.Segment(
             **{field.name: getattr(tables, field.name) for field in fields(tables)},
             sizes=spaces.size, base=spaces.base, constants=spaces.numbers, remainders=spaces.remainders,
-            firsts=encoder.firsts, lasts=encoder.lasts,
+            firsts=encoder.firsts, lasts=encoder.lasts, grid_starts=encoder.grids.starts, grids=encoder.grids.cells,
+            grid_lowest=encoder.grids.lowest, grid_scale=encoder.grids.scale, block_high=self._block_high(),
         )  # fmt: skip
         return arrays
+
+    def _block_high(self) -> NDArray[np.int32]:
+        entry_high = self.tables.entry_high
+        found = np.empty(-(-len(entry_high) // _segments.BLOCK), dtype=np.int32)
+        _matching.block_maxima(entry_high, found)
+        return found
 
     @cached_property
     def addresses(self) -> NDArray[np.int64]:
@@ -108,16 +117,35 @@ class Segment:
         found: NDArray[np.int64] = _segments.addresses(self.arrays)
         return found
 
+    @cached_property
+    def address(self) -> int:
+        """Where these addresses lie."""
+        return int(self.addresses.ctypes.data)
+
     def match_event(self, event: Mapping[str, Any], deleted: NDArray[np.uint8] | None = None) -> list[int]:
         """Ordinals of the subscriptions that one event (flat, dotted names) matches, ascending."""
         encoded = self.encoder.encode_event(event)
         dead = self.none_deleted if deleted is None else deleted
-        while True:
-            found, distinct = _matching.match_one(self.addresses, encoded.addresses, dead)
-            if found <= len(encoded.out):
-                ordinals: list[int] = encoded.out[:distinct].tolist()
-                return ordinals
-            encoded.make_room(found)
+        if encoded.deleted is not dead:
+            encoded.take_deleted(dead)
+        found = _single.match_one(self.address, encoded.address)
+        while found < 0:
+            encoded.make_room(-found)
+            found = _single.match_one(self.address, encoded.address)
+        return encoded.out[:found].tolist()
+
+    @cached_property
+    def json_reader(self) -> JsonReader | None:
+        """Events as JSON; None where tests on text are left to Python."""
+        return None if self.patterns else JsonReader(self.names, self.spaces, self.encoder)
+
+    def match_json(self, data: bytes, deleted: NDArray[np.uint8]) -> list[int] | None:
+        """As `match_event` for an event's JSON; None where Python must read it."""
+        reader = self.json_reader
+        if reader is None:
+            return None
+        event, found = reader.match(data, self.address, deleted)
+        return event.out[:found].tolist() if found >= 0 else None
 
     def match_chunk(
         self, columns: Columns, encoded: Encoded, first: int, last: int, deleted: NDArray[np.uint8] | None = None

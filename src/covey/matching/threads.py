@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from covey.errors import CoveyError
 from covey.events import Columns
-from covey.events.json_batches import Share, Spread
+from covey.events.byte_batches import Share, Spread
 from covey.matching.matches import Part
 from covey.matching.state import Sealed
 

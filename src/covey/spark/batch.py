@@ -21,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from covey.errors import CoveyError
 from covey.matching import BadSubscription
 from covey.spark.build import ERRORS_SCHEMA, OnError, errors_table
+from covey.spark.json_texts import BadJson, JsonColumn, check_json, match_json_lists
 from covey.spark.options import SubscriptionOptions, check_keywords
 from covey.spark.rules import Columns, TermFailures
 from covey.spark.types import selection
@@ -44,6 +45,9 @@ def match_events(
     output: Output = ...,
     on_error: Literal["raise"] = ...,
     failures: TermFailures | None = ...,
+    json: str | None = ...,
+    bad_json: BadJson = ...,
+    only_matches: bool = ...,
     **options: Unpack[SubscriptionOptions],
 ) -> DataFrame: ...
 @overload
@@ -54,6 +58,9 @@ def match_events(
     output: Output = ...,
     on_error: Literal["collect"],
     failures: TermFailures | None = ...,
+    json: str | None = ...,
+    bad_json: BadJson = ...,
+    only_matches: bool = ...,
     **options: Unpack[SubscriptionOptions],
 ) -> tuple[DataFrame, DataFrame]: ...
 def match_events(
@@ -63,6 +70,9 @@ def match_events(
     output: Output = "array",
     on_error: OnError = "raise",
     failures: TermFailures | None = None,
+    json: str | None = None,
+    bad_json: BadJson = "raise",
+    only_matches: bool = False,
     **options: Unpack[SubscriptionOptions],
 ) -> DataFrame | tuple[DataFrame, DataFrame]:
     """The events with what they match: `subscriptions`, an array of ids, or with `output="pairs"` a row for each match
@@ -73,14 +83,24 @@ def match_events(
     that names all of them, or with `on_error="collect"` a second DataFrame of (row, id, error), row being the place in
     the order of ids. An index larger than `memory_budget` bytes is matched in shards, one after the other. `failures`
     counts the events on which a term of a filter failed.
+
+    `json` names a column of JSON texts (string or binary) that hold the events, as Kafka's values do: filters then are
+    on the attributes in these, as `Index.match_json` reads them, and only that column leaves the JVM. A null has null
+    for its subscriptions; a text that isn't an event is an error, or with `bad_json="null"` null too. `only_matches`
+    keeps the rows that match something.
     `covey.spark.options.SubscriptionOptions` lists the options.
     """
     check_keywords("match_events", options)
     check_output(events.columns, output)
-    placed = place(events, subscriptions, on_error=on_error, **options)
+    if json is not None:
+        check_json(events, json, bad_json)
+        if failures is not None:
+            raise CoveyError("failures= counts terms that Spark computes, and with json= it computes none")
+    placed = place(events, subscriptions, on_error=on_error, as_json=json is not None, **options)
     if failures is not None:
         events = failures.observe(events, placed.columns or Columns())
-    result = match_placed(events, placed, output=output)
+    texts = None if json is None else JsonColumn(json, bad_json)
+    result = match_placed(events, placed, output=output, texts=texts, only_matches=only_matches)
     if on_error == "raise":
         return result
     return result, errors_frame(_session(events), list(placed.errors))
@@ -90,6 +110,9 @@ def matching(
     subscriptions: Subscriptions,
     *,
     output: Output = "array",
+    json: str | None = None,
+    bad_json: BadJson = "raise",
+    only_matches: bool = False,
     **options: Unpack[SubscriptionOptions],
 ) -> Callable[[DataFrame], DataFrame]:
     """`match_events` for `events.transform(matching(subscriptions))`; subscriptions are built once for events with the
@@ -101,18 +124,32 @@ def matching(
         check_output(events.columns, output)
         columns = events.schema.json()
         if columns not in placed:
-            placed[columns] = place(events, subscriptions, **options)
-        return match_placed(events, placed[columns], output=output)
+            if json is not None:
+                check_json(events, json, bad_json)
+            placed[columns] = place(events, subscriptions, as_json=json is not None, **options)
+        texts = None if json is None else JsonColumn(json, bad_json)
+        return match_placed(events, placed[columns], output=output, texts=texts, only_matches=only_matches)
 
     return transform
 
 
-def match_placed(events: DataFrame, placed: Placed, *, output: Output = "array") -> DataFrame:
+def match_placed(
+    events: DataFrame,
+    placed: Placed,
+    *,
+    output: Output = "array",
+    texts: JsonColumn | None = None,
+    only_matches: bool = False,
+) -> DataFrame:
     """Match events against index files that are where workers find them."""
     check_output(events.columns, output)
+    found = _matches(events, placed) if texts is None else _json_matches(placed, texts)
+    if placed.id_type != "string":
+        found = found.cast(f"array<{placed.id_type}>")
     if output == "array":
-        return events.select("*", _matches(events, placed).alias(COLUMNS[output]))
-    matched = events.select("*", _matches(events, placed).alias(_LISTS))
+        matched = events.select("*", found.alias(COLUMNS[output]))
+        return matched.where(F.size(COLUMNS[output]) > 0) if only_matches else matched
+    matched = events.select("*", found.alias(_LISTS))
     return matched.select("*", F.explode(_LISTS).alias(COLUMNS[output])).drop(_LISTS)
 
 
@@ -123,8 +160,17 @@ def _matches(events: DataFrame, placed: Placed) -> Column:
     crossing = crossing or [(_NOTHING, F.lit(0).cast("tinyint"))]
     function = _matcher(placed.files, [name for name, _ in crossing])
     declared = F.arrow_udf(function, "array<string>").asNondeterministic()
-    found = cast(Column, declared(*(column for _, column in crossing)))
-    return found if placed.id_type == "string" else found.cast(f"array<{placed.id_type}>")
+    return cast(Column, declared(*(column for _, column in crossing)))
+
+
+def _json_matches(placed: Placed, texts: JsonColumn) -> Column:
+    files, bad_json = placed.files, texts.bad_json
+
+    def match(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        batches = (pa.RecordBatch.from_arrays([array], names=[_NOTHING]) for array in arrays)
+        return match_json_lists(batches, files, bad_json)
+
+    return cast(Column, F.arrow_udf(match, "array<string>").asNondeterministic()(F.col(texts.column)))
 
 
 def _matcher(files: tuple[IndexFile, ...], names: list[str]) -> Callable[[Any], Iterator[pa.Array]]:

@@ -73,13 +73,19 @@ def place(
     memory_budget: int | None = None,
     functions: Sequence[str] = (),
     on_term_error: OnTermError = "unknown",
+    as_json: bool = False,
 ) -> Placed:
     """Read subscriptions as Spark reads them over the events, build what isn't built yet, split what is larger than
-    the budget, and put the files where workers see them."""
+    the budget, and put the files where workers see them. Those that are asked of JSON texts (`as_json`) are read as the
+    library reads them."""
     if on_error not in ("raise", "collect"):
         raise CoveyError(f"on_error {on_error!r} is not known; use raise or collect")
     if on_term_error not in ("unknown", "raise"):
         raise CoveyError(f"on_term_error {on_term_error!r} is not known; use unknown or raise")
+    if as_json and (functions or on_term_error != "unknown"):
+        raise CoveyError(
+            "functions= and on_term_error= are for what Spark computes, and with json= it computes nothing"
+        )
     settings = Settings(tuple(functions), on_term_error, semantics or "sql", limits)
     errors: list[BadSubscription] = []
     columns: Columns | None = None
@@ -89,14 +95,15 @@ def place(
         index = given if isinstance(given, Index) else Index.open(linked(Path(given)), verify=False, limits=limits)
         _agree(index, semantics, schema)
         file = _saved(index) if isinstance(given, Index) else linked(Path(given))
-        if index.schema is None:
+        bound = index.schema is None and not as_json
+        if bound:
             columns = as_it_is(index, events)
-        if columns is None and index.schema is None:
+        if bound and columns is None:
             settings = replace(settings, semantics=index.semantics)
             index, errors, columns = index_of(events, list(index.rows()), settings, on_error)
             file = _saved(index)
     elif hasattr(subscriptions, "toArrow"):  # the DataFrames of Spark Connect are of a class of their own
-        if schema is not None:
+        if schema is not None or as_json:
             index = Index(semantics=semantics or "sql", schema=schema, limits=limits)
             errors = add_frame(index, subscriptions, id=id, filter=filter, dialect=dialect, on_error=on_error).errors
         else:
@@ -112,7 +119,7 @@ def place(
     if memory_budget is not None and file.stat().st_size > memory_budget:
         files = [_saved(shard) for shard in shards(file, memory_budget, limits)]
     found = tuple(_visible(events.sparkSession, path) for path in files)
-    return Placed(found, _needed(index), columns, id_type, tuple(errors))
+    return Placed(found, () if as_json else _needed(index), columns, id_type, tuple(errors))
 
 
 def _agree(index: Index, semantics: Semantics | None, schema: Schema | None) -> None:

@@ -15,7 +15,7 @@ times larger then, since a step opens every shard.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark import SparkFiles
 
+from covey.events.columns import Source
 from covey.matching import Index
 
 Rows = TypeVar("Rows", pa.Array, pa.RecordBatch)
@@ -98,18 +99,20 @@ class Steps:
 
 
 def match_steps(
-    batches: Iterable[pa.RecordBatch], files: Sequence[IndexFile]
+    batches: Iterable[pa.RecordBatch], files: Sequence[IndexFile], read: Callable[[pa.Table], Source] | None = None
 ) -> Iterator[tuple[pa.Table, NDArray[np.int64], pa.Array]]:
-    """For each step its events, where each event's ids start and end (one more offset than events), and the ids."""
+    """For each step its rows, where each event's ids start and end (one more offset than events), and the ids. Rows are
+    events themselves, or hold events that are to be `read`."""
     whole = len(files) == 1
     rows = _suitable_rows.get(files[0].path, _FIRST_ROWS) if whole else _FIRST_ROWS
     steps = Steps(batches, _MOST_ROWS if whole else _MOST_ROWS_SHARDED, rows)
-    for events in steps:
+    for rows_of_step in steps:
+        events = rows_of_step if read is None else read(rows_of_step)
         offsets, ids = _match(events, opened(files[0])) if whole else _match_shards(events, files)
-        steps.matched(events.num_rows, len(ids))
+        steps.matched(rows_of_step.num_rows, len(ids))
         if whole:
             _suitable_rows[files[0].path] = steps.rows
-        yield events, offsets, ids
+        yield rows_of_step, offsets, ids
 
 
 def match_lists(batches: Iterable[pa.RecordBatch], files: Sequence[IndexFile]) -> Iterator[pa.Array]:
@@ -129,13 +132,13 @@ def as_lists(offsets: NDArray[np.int64], ids: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), ids)
 
 
-def _match(events: pa.Table, index: Index) -> tuple[NDArray[np.int64], pa.Array]:
+def _match(events: Source, index: Index) -> tuple[NDArray[np.int64], pa.Array]:
     found = index.match_batch(events, threads=1)
     lists = found.lists()
     return lists.offsets.to_numpy().astype(np.int64), lists.values.cast(pa.string())
 
 
-def _match_shards(events: pa.Table, files: Sequence[IndexFile]) -> tuple[NDArray[np.int64], pa.Array]:
+def _match_shards(events: Source, files: Sequence[IndexFile]) -> tuple[NDArray[np.int64], pa.Array]:
     """Shards hold runs of the subscriptions in their order, so an event's ids are its ids of each shard in turn."""
     counts: list[NDArray[np.int64]] = []
     ids: list[pa.Array] = []
@@ -143,7 +146,7 @@ def _match_shards(events: pa.Table, files: Sequence[IndexFile]) -> tuple[NDArray
         offsets, of_shard = _match(events, file.open())
         counts.append(np.diff(offsets))
         ids.append(of_shard)
-    event = np.concatenate([np.repeat(np.arange(events.num_rows), of_shard) for of_shard in counts])
+    event = np.concatenate([np.repeat(np.arange(len(of_shard)), of_shard) for of_shard in counts])
     order = np.argsort(event, kind="stable")
     total = np.concatenate(([0], np.cumsum(np.sum(counts, axis=0))))
     return total, pa.concat_arrays(ids).take(pa.array(order))

@@ -1,0 +1,326 @@
+"""One event against a segment: its numbers are searched for, and every table is asked where the event belongs.
+
+Python hands over two numbers, where the segment's and the event's addresses lie (`segments`); the event's codes, and
+room for what it matches, are arrays that a thread keeps. Afterwards they are as of an event without attributes again,
+so that Python needs to write only what an event has. The JSON of an event is read here too: attributes are found as
+`json_lines` finds them and coded at once, strings by a hash of their bytes.
+
+Memory layout of strings: the constants of attribute a are texts slots[i], i from slot_first[a] to slot_first[a + 1],
+open addressing by hash, -1 where a slot is free; text t is text_bytes[text_starts[t]:text_starts[t + 1]], in ascending
+order within an attribute, which for UTF-8 is that of the characters.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from covey.kernels.encoding import code_of, split
+from covey.kernels.jit import forced, inlined, inner, kernel
+from covey.kernels.json_lines import (
+    DOUBLE,
+    EVENT,
+    INTEGER,
+    MISSING,
+    NULL,
+    RECORD,
+    STRING,
+    Found,
+    Names,
+    read_object,
+)
+from covey.kernels.matching import MOST_NODES, Patterns, atom, decide, find_partition
+from covey.kernels.opcodes import BOOLEAN as BOOLEAN_KIND
+from covey.kernels.opcodes import NUMBER as NUMBER_KIND
+from covey.kernels.opcodes import STRING as STRING_KIND
+from covey.kernels.segments import (
+    BLOCK,
+    BLOCK_BITS,
+    Event,
+    Segment,
+    addresses_at,
+    event_at,
+    row_at,
+    segment_at,
+    table_at,
+)
+from covey.kernels.sorting import sort_integers
+from covey.kernels.types import (
+    Bytes,
+    ByteTable,
+    FrozenBytes,
+    FrozenInt64s,
+    Int32s,
+    Int32Table,
+    Int64,
+    Int64s,
+    Int64Table,
+    PythonBytes,
+)
+
+LEFT = -1
+"""The event is one that Python must read; there is always room for more matches than one."""
+_SEGMENT_FIELDS = len(Segment._fields)
+_EVENT_FIELDS = len(Event._fields)
+_SEED = np.uint64(0xCBF29CE484222325)
+_PRIME = np.uint64(0x100000001B3)
+
+
+class Reader(NamedTuple):
+    """How the JSON of an event becomes codes of a segment: its names' tree (`json_lines.Names`), its texts, and room to
+    note what one event holds (`json_lines.Found`)."""
+
+    table: Int32s
+    parents: Int32s
+    attributes: Int32s
+    inner: Bytes
+    key_starts: Int64s
+    keys: Bytes
+    slot_first: Int64s
+    slots: Int32s
+    text_starts: Int64s
+    text_bytes: Bytes
+    ordered: Bytes
+    """[attribute]: 1 where strings are compared with < or >."""
+    lines: Bytes
+    kinds: ByteTable
+    bits: Int64Table
+    lengths: Int32Table
+    seen: Int64s
+    stack: Int64s
+
+
+_READER_FIELDS = len(Reader._fields)
+
+
+@inlined
+def _reader_at(at):
+    return Reader(
+        row_at(at, 0, np.int32), row_at(at, 1, np.int32), row_at(at, 2, np.int32), row_at(at, 3, np.uint8),
+        row_at(at, 4, np.int64), row_at(at, 5, np.uint8), row_at(at, 6, np.int64), row_at(at, 7, np.int32),
+        row_at(at, 8, np.int64), row_at(at, 9, np.uint8), row_at(at, 10, np.uint8), row_at(at, 11, np.uint8),
+        table_at(at, 12, np.uint8), table_at(at, 13, np.int64), table_at(at, 14, np.int32), row_at(at, 15, np.int64),
+        row_at(at, 16, np.int64),
+    )  # fmt: skip
+
+
+@inner
+def _sweep_one(event, segment, patterns, last):
+    """The swept entries for one event: EvalBDD, every atom once and every node bottom up, without a branch."""
+    sweep_atoms, codes, out, deleted = segment.sweep_atoms, event.codes, event.out, event.deleted
+    atoms = np.empty(len(sweep_atoms), np.uint8)
+    for number in range(len(sweep_atoms)):
+        packed = sweep_atoms[number, 0]
+        atoms[number] = atom(
+            packed & 0xFF, sweep_atoms[number, 1], sweep_atoms[number, 2], codes[packed >> 8, 0], patterns
+        )
+    values = np.empty(MOST_NODES, np.uint8)
+    values[0], values[1] = 0, 1
+    found = 0
+    for entry in range(last):
+        start, length = np.int64(segment.entry_start[entry]), np.int64(segment.entry_nodes[entry])
+        for k in range(length):
+            targets = segment.nodes[start + k, 3]
+            shift = np.int32(atoms[segment.sweep_node_atom[start + k]]) << np.int32(4)
+            values[k + 2] = values[(targets >> shift) & 0xFFFF]
+        subscription = segment.entry_subscription[entry]
+        if values[length + 1] and not deleted[subscription >> 3] >> (subscription & 7) & 1:
+            if found < len(out):
+                out[found] = subscription
+            found += 1
+    return found
+
+
+@forced
+def _number_code(value, remainder, attribute, kind, segment):
+    slot = attribute * segment.base.shape[1] + kind
+    return segment.base[attribute, kind] + code_of(
+        value, remainder, segment.constants, segment.remainders, segment.firsts[slot], segment.lasts[slot],
+        segment.grids[segment.grid_starts[slot] : segment.grid_starts[slot + 1]], segment.grid_lowest[slot],
+        segment.grid_scale[slot],
+    )  # fmt: skip
+
+
+@forced
+def _double_code(value, attribute, kind, segment):
+    if value != value:
+        return _number_code(np.inf, 1, attribute, kind, segment)
+    return _number_code(value, 0, attribute, kind, segment)
+
+
+@forced
+def _entries(table, partition, event, segment, patterns, found):
+    """The entries of a partition for one event, behind what is `found` already; gives how many there are then."""
+    first, last = segment.partition_entry[partition], segment.partition_entry[partition + 1]
+    codes, out = event.codes, event.out
+    code = np.int32(0)
+    if segment.pivot[table] >= 0:
+        code = codes[segment.pivot[table], 0]
+        # Entries are ordered by their lower ends: those that begin above the code are out.
+        low, high = first, last
+        while low < high:
+            middle = (low + high) >> 1
+            if segment.entry_low[middle] <= code:
+                low = middle + 1
+            else:
+                high = middle
+        last = low
+    entry = first - 1
+    while entry + 1 < last:
+        entry += 1
+        if segment.entry_high[entry] < code:
+            while entry + 1 < last and segment.block_high[(entry + 1) >> BLOCK_BITS] < code:
+                entry = (entry + 1) | (BLOCK - 1)
+            continue
+        count = np.int64(segment.entry_nodes[entry])
+        if count and not decide(np.int64(segment.entry_start[entry]), count, 0, codes, segment.nodes, patterns):
+            continue
+        subscription = segment.entry_subscription[entry]
+        if event.deleted[subscription >> 3] >> (subscription & 7) & 1:
+            continue
+        if found < len(out):
+            out[found] = subscription
+        found += 1
+    return found
+
+
+@forced
+def _match(event, segment):
+    """All subscriptions that an event's codes match, ascending and distinct, into its `out`; gives how many, or what is
+    needed, less than 0, where there is no room for all with their repetitions. The event is left as it is then."""
+    patterns = Patterns(event.pattern_start, event.pattern_truth)
+    codes, out = event.codes, event.out
+    found = np.int64(0)
+    for table in range(len(segment.pivot)):
+        partition = find_partition(table, 0, codes, segment)
+        if partition < 0:
+            continue
+        if table == 0 and segment.keys[0, 0] < 0 and segment.pivot[0] < 0:
+            found = np.int64(_sweep_one(event, segment, patterns, segment.partition_entry[partition + 1]))
+        else:
+            found = _entries(table, partition, event, segment, patterns, found)
+    if found > len(out):
+        return -found
+    for attribute in range(len(event.blank)):
+        codes[attribute, 0] = event.blank[attribute]
+    for i in range(1, found):
+        if out[i] < out[i - 1]:
+            sort_integers(out[:found])
+            break
+    distinct = np.int64(0)
+    for i in range(found):
+        if i == 0 or out[i] != out[i - 1]:
+            out[distinct] = out[i]
+            distinct += 1
+    return distinct
+
+
+@kernel
+def match_one(segment_address: Int64, event_address: Int64):
+    """All subscriptions that one event matches, ascending and distinct, into its `out`: gives how many. Where that has
+    no room for them it gives what is needed, less than 0, and can be called again with more."""
+    segment = segment_at(addresses_at(segment_address, _SEGMENT_FIELDS))
+    event = event_at(addresses_at(event_address, _EVENT_FIELDS))
+    for attribute in range(len(event.kinds)):
+        kind = event.kinds[attribute]
+        if kind:
+            event.codes[attribute, 0] = _double_code(event.numbers[attribute], attribute, kind - 1, segment)
+            event.kinds[attribute] = 0
+    return _match(event, segment)
+
+
+@forced
+def _hash_text(data, first, last):
+    value = _SEED
+    for at in range(first, last):
+        value = (value ^ np.uint64(data[at])) * _PRIME
+    return value ^ (value >> np.uint64(29))
+
+
+@kernel
+def fill_texts(starts: FrozenInt64s, data: FrozenBytes, first: Int64, last: Int64, slots: Int32s):
+    """Put texts `first` to `last` into the empty slots of their attribute."""
+    mask = np.uint64(len(slots) - 1)
+    for text in range(first, last):
+        slot = _hash_text(data, starts[text], starts[text + 1]) & mask
+        while slots[np.intp(slot)] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[np.intp(slot)] = text
+
+
+@forced
+def _compare(data, first, last, reader, text):
+    """Less than 0, 0 or more as some bytes stand to a text."""
+    start = reader.text_starts[text]
+    length = reader.text_starts[text + 1] - start
+    for at in range(min(length, last - first)):
+        one, other = data[first + at], reader.text_bytes[start + at]
+        if one != other:
+            return np.int64(one) - np.int64(other)
+    return last - first - length
+
+
+@inner
+def _text_code(data, first, last, attribute, segment, reader):
+    """The code of a string of an event."""
+    base = segment.base[attribute, STRING_KIND]
+    place = attribute * segment.base.shape[1] + STRING_KIND
+    low, high = segment.firsts[place], segment.lasts[place]
+    slot_first, slot_last = reader.slot_first[attribute], reader.slot_first[attribute + 1]
+    if slot_last > slot_first:
+        mask = np.uint64(slot_last - slot_first - 1)
+        slot = _hash_text(data, first, last) & mask
+        while True:
+            text = reader.slots[slot_first + np.intp(slot)]
+            if text < 0:
+                break
+            if _compare(data, first, last, reader, text) == 0:
+                return np.int32(base + 2 * (text - low) + 1)
+            slot = (slot + np.uint64(1)) & mask
+    if not reader.ordered[attribute]:
+        return np.int32(base)  # all gaps are alike
+    start = low
+    while low < high:
+        middle = (low + high) >> 1
+        if _compare(data, first, last, reader, middle) > 0:
+            low = middle + 1
+        else:
+            high = middle
+    return np.int32(base + 2 * (low - start))
+
+
+@kernel
+def match_json(data: PythonBytes, segment_address: Int64, event_address: Int64, reader_address: Int64):
+    """As `match_one` for an event's JSON; LEFT where Python must read it. Where there is no room for what it matches,
+    the event's codes are there for `match_one`."""
+    segment = segment_at(addresses_at(segment_address, _SEGMENT_FIELDS))
+    event = event_at(addresses_at(event_address, _EVENT_FIELDS))
+    reader = _reader_at(addresses_at(reader_address, _READER_FIELDS))
+    names = Names(reader.table, reader.parents, reader.attributes, reader.inner, reader.key_starts, reader.keys)
+    found = Found(reader.lines, reader.kinds, reader.bits, reader.lengths)
+    content = np.frombuffer(data, np.uint8)
+    for attribute in range(len(reader.kinds)):
+        reader.kinds[attribute, 0] = MISSING
+    for node in range(len(reader.seen)):
+        reader.seen[node] = 0
+    if read_object(content, 0, len(content), 0, names, found, reader.seen, reader.stack) != EVENT:
+        return np.int64(LEFT)
+    for attribute in range(len(reader.kinds)):
+        kind, bits = reader.kinds[attribute, 0], reader.bits[attribute, 0]
+        if kind > RECORD:
+            for done in range(attribute):
+                event.codes[done, 0] = event.blank[done]
+            return np.int64(LEFT)
+        if kind == MISSING or kind == NULL or kind == RECORD:
+            continue
+        if kind == STRING:
+            code = _text_code(content, bits, bits + reader.lengths[attribute, 0], attribute, segment, reader)
+        elif kind == DOUBLE:
+            code = _double_code(np.int64(bits).view(np.float64), attribute, NUMBER_KIND, segment)
+        else:
+            value, remainder = split(np.int64(bits))
+            where = NUMBER_KIND if kind == INTEGER else BOOLEAN_KIND
+            code = _number_code(value, remainder, attribute, where, segment)
+        event.codes[attribute, 0] = code
+    return _match(event, segment)
