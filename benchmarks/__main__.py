@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 # Nearly half of the subscriptions match each of `paper`'s events: more events would only repeat the writing out.
 MOST_EVENTS = {"paper": 1000}
 # covey matches in batches, so its throughput is taken on more events than the peers and the oracle can go through.
-BATCH_EVENTS = {"paper": 2048, "ads": 32_768, "range": 131_072, "bool": 262_144}
+BATCH_EVENTS = {"paper": 2048, "ads": 32_768, "range": 131_072, "range-narrow": 131_072, "bool": 262_144}
 MOST_BATCH_EVENTS = 524_288
 # The oracle evaluates every subscription on every checked event.
 MOST_CHECKS = 1_000_000_000

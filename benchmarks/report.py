@@ -18,6 +18,7 @@ DESCRIPTIONS = {
     "events; both ranges 10% wide.",
     "conj-narrow": "The same, with ranges as narrow as about 10 matches an event need.",
     "range": "Three ranges of 10% over three doubles; no equality to look up.",
+    "range-narrow": "The same, with ranges as narrow as about 10 matches an event need.",
     "bool": "`(symbol IN (…) AND price BETWEEN …) OR (sector = … AND region = … AND NOT volume < …)`.",
     "eq": "Three equalities over strings with 20, 100 and 50 uniform values.",
     "paper": "Campailla et al., section 8: ten attributes, 208 atoms, 7.6 atoms a query on average. Nearly half of "

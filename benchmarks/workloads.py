@@ -152,7 +152,16 @@ def _conj_narrow(rng: np.random.Generator, n: int, n_events: int) -> Parts:
 
 def _range(rng: np.random.Generator, n: int, n_events: int) -> Parts:
     """Three ranges of 10% and nothing to look up by equality: one subscription in 1,000 matches."""
-    x, y, z = (_ranges(rng, n, 100.0, 0.1, 4) for _ in range(3))
+    return _three_ranges(rng, n, n_events, 0.1)
+
+
+def _range_narrow(rng: np.random.Generator, n: int, n_events: int) -> Parts:
+    """The same with ranges as wide as 10 matches an event need: what grows with subscriptions is candidates alone."""
+    return _three_ranges(rng, n, n_events, min(1.0, (10 / n) ** (1 / 3)))
+
+
+def _three_ranges(rng: np.random.Generator, n: int, n_events: int, width: float) -> Parts:
+    x, y, z = (_ranges(rng, n, 100.0, width, 4) for _ in range(3))
     trees: list[Tree] = [
         ["and", ["between", "x", a, b], ["between", "y", c, d], ["between", "z", e, f]]
         for (a, b), (c, d), (e, f) in zip(x, y, z, strict=True)
@@ -197,6 +206,7 @@ GENERATORS: dict[str, Callable[[np.random.Generator, int, int], Parts]] = {
     "conj": _conj,
     "conj-narrow": _conj_narrow,
     "range": _range,
+    "range-narrow": _range_narrow,
     "bool": _bool,
     "eq": _eq,
     "paper": generate_paper,
