@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType
 
 import covey
+from covey.errors import FilterError
 from covey.limits import Limits
 from covey.spark import TermFailures, match_events, match_files
+from covey.spark.conditions import analysis, binding
 
 IDIOMS = [
     "day < '2000-01-02'", "day = DATE '2000-01-01'", "DAY BETWEEN '1999-01-01' AND '2000-06-01'",
@@ -193,3 +197,23 @@ def test_a_null_is_an_unknown_condition_and_a_constant_that_was_evaluated_does_n
     assert matched(events, filters) == expected
     assert matched(events, ["in_rectangle(1, d, 0, 0, 2, 2)"]) == {"in_rectangle(1, d, 0, 0, 2, 2)": [0]}
     assert matched(events, ["exists(ld, x -> x >= 1 / 0)"]) == {"exists(ld, x -> x >= 1 / 0)": []}
+
+
+def test_spark_is_asked_about_few_of_a_long_lists_constants(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: set[str] = set()
+
+    def types_of(events: DataFrame, texts: Iterable[str]) -> dict[str, DataType | FilterError]:
+        given = list(texts)
+        asked.update(given)
+        return analysis.types_of(events, given)
+
+    monkeypatch.setattr(binding, "types_of", types_of)
+    events = spark.createDataFrame([(7, "k7"), (2**40, "x"), (-3, None)], "n long, s string")
+    numbers = ", ".join(str(n) for n in [*range(5_000), 2**40])
+    texts = ", ".join(f"'k{n}'" for n in range(5_000))
+    rules = spark.createDataFrame([("n", f"n IN ({numbers})"), ("s", f"s IN ({texts})")], "id string, filter string")
+    found = match_events(events, rules).select("subscriptions").collect()
+    assert [row.subscriptions for row in found] == [["n", "s"], ["n"], []]
+    assert len(asked) < 20

@@ -133,14 +133,15 @@ class _Binding:
 
     def analyse(self, trees: Sequence[syntax.Node]) -> None:
         """Ask Spark for the types of all terms and the values of all constants."""
-        texts: dict[str, None] = {}
+        texts: dict[str, str] = {}
         constants: dict[str, syntax.Node] = {}
         for tree in dict.fromkeys(trees):
-            texts |= dict.fromkeys(node.sql() for node in self._typed(tree))
+            texts |= {node.sql(): _like_it(node) or node.sql() for node in self._typed(tree)}
             constants |= {node.sql(): node for node in self._constants(tree)}
             for check in _checks(tree):
                 self.patterns[check.sql()] = check
-        self.types = types_of(self.events, texts)
+        types = types_of(self.events, texts.values())
+        self.types = {text: types[asked] for text, asked in texts.items()}
         self.constants.evaluate([*constants.values(), *self.patterns.values()])
 
     def _typed(self, node: syntax.Node) -> Iterator[syntax.Node]:
@@ -408,6 +409,16 @@ def is_constant(node: syntax.Node, functions: Sequence[str]) -> bool:
         isinstance(one, named) or (isinstance(one, syntax.Call) and one.name in registered)
         for one in syntax.inside(node)
     )
+
+
+def _like_it(node: syntax.Node) -> str | None:
+    """A constant that has the type of this one: of a hundred thousand in a list Spark is asked about one."""
+    match node:
+        case syntax.Literal(_, "string"):
+            return "''"
+        case syntax.Literal(_, "integer", int(value)) if abs(value) < 2**63 - 1:
+            return "1" if abs(value) < 2**31 - 1 else f"{2**62}"
+    return None
 
 
 def _is_condition(node: syntax.Node) -> bool:
