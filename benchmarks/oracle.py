@@ -28,6 +28,8 @@ class _Column:
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.by_value: dict[Any, int] = {}
+        self._parts: dict[tuple[str, bool], int] = {}
+        self._lowered: list[str] = []
         for event, value in enumerate(values):
             if value is not None:
                 self.by_value[value] = self.by_value.get(value, 0) | (1 << event)
@@ -55,6 +57,21 @@ class _Column:
         if operator == ">":
             return self.defined & ~self.less_or_equal(bound)
         return self.defined & ~self.less(bound)
+
+    def with_part(self, text: str, *, any_case: bool) -> int:
+        """The events whose text has a part; each is looked for once."""
+        found = self._parts.get((text, any_case))
+        if found is None:
+            wanted = text.lower() if any_case else text
+            held = self.ordered if not any_case else self._lower()
+            values = [value for value, one in zip(self.ordered, held, strict=True) if wanted in str(one)]
+            found = self._parts[text, any_case] = self.any_of(values)
+        return found
+
+    def _lower(self) -> list[str]:
+        if not self._lowered:
+            self._lowered = [str(value).lower() for value in self.ordered]
+        return self._lowered
 
     def any_of(self, values: Sequence[Any]) -> int:
         found = 0
@@ -111,8 +128,8 @@ class Oracle:
         if kind == "in":
             return column.any_of(tree[2])
         text: str = tree[2]
-        if kind == "contains":
-            return column.any_of([value for value in column.ordered if text in str(value)])
+        if kind == "contains" or kind == "icontains":
+            return column.with_part(text, any_case=kind == "icontains")
         return column.any_of([value for value in column.ordered if str(value) in text])
 
     def _count(self, trees: list[Tree]) -> np.ndarray:

@@ -1,9 +1,9 @@
 """Filters as nested lists: the form in which peers receive them, and the SQL text that covey receives.
 
 A tree is JSON as it stands: `["and", ...]`, `["or", ...]`, `["not", x]`, `["cmp", attr, op, value]`,
-`["in", attr, [values]]`, `["between", attr, lo, hi]`, `["contains", attr, s]` and `["substring_of", attr, s]`
-(the attribute's value is a substring of `s`). The SQL is always rendered from the tree, so that the two cannot
-disagree.
+`["in", attr, [values]]`, `["between", attr, lo, hi]`, `["contains", attr, s]`, `["icontains", attr, s]` (whatever the
+case of letters) and `["substring_of", attr, s]` (the attribute's value is a substring of `s`). The SQL is always
+rendered from the tree, so that the two cannot disagree.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ def to_sql(tree: Tree) -> str:
         return " OR ".join([_operand(child) for child in tree[1:]])
     if kind == "not":
         return "NOT " + _operand(tree[1])
+    if kind == "icontains":
+        return f"{tree[1]} ILIKE {literal('%' + tree[2] + '%')}"
     return f"{kind}({tree[1]}, {literal(tree[2])})"
 
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from benchmarks.deep_trees import generate_ads, generate_paper
+from benchmarks.text_workloads import generate_mixed, generate_text
 from benchmarks.trees import Tree, to_sql
 
 Parts = tuple[list[Tree], pa.Table]
@@ -211,4 +212,6 @@ GENERATORS: dict[str, Callable[[np.random.Generator, int, int], Parts]] = {
     "eq": _eq,
     "paper": generate_paper,
     "ads": generate_ads,
+    "text": generate_text,
+    "mixed": generate_mixed,
 }

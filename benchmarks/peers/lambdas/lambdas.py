@@ -51,6 +51,8 @@ class Compiler:
         word = "not in" if negated else "in"
         if kind == "in":
             return f"{value} {word} {tuple(tree[2])!r}"
+        if kind == "icontains":
+            return f"{tree[2].lower()!r} {word} {value}.lower()"
         return f"{tree[2]!r} {word} {value}" if kind == "contains" else f"{value} {word} {tree[2]!r}"
 
 

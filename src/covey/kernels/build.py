@@ -22,9 +22,9 @@ from typing import Any
 from covey.kernels import bundle
 
 MODULES = (
-    "bulk_parsing", "roots", "planning", "compiling", "pruning", "matching", "single", "splitting", "restricting",
-    "diagrams", "rectangles", "merging", "sweeping", "encoding", "results", "value_sets", "json_lines",
-    "messagepack", "scanning", "witnesses",
+    "bulk_parsing", "roots", "planning", "compiling", "pruning", "matching", "single", "single_texts", "literals",
+    "splitting", "restricting", "diagrams", "rectangles", "merging", "sweeping", "encoding", "results", "value_sets",
+    "json_lines", "messagepack", "scanning", "witnesses",
 )  # fmt: skip
 """All modules that have kernels, those that take longest first."""
 

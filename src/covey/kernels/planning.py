@@ -2,8 +2,9 @@
 
 A unit is a conjunction; it can only be true where each of its members is. So it is enough to look at it for events
 that meet one member, its access: an equality (POINT), a set of equalities (IN), a range, several equalities at once
-(COMPOSITE), or the members of a disjunction, one of which must hold (HIT). The access is the member that the fewest
-events meet, by the weights of the codes (how often subscriptions name them, or how often sampled events have them).
+(COMPOSITE), a literal that must occur in a text (OCCURS), or the members of a disjunction, one of which must hold
+(HIT). The access is the member that the fewest events meet, by the weights of the codes and literals (how often
+subscriptions name them, or how often sampled events have them).
 A unit without a member worth the name is swept over all events.
 
 What is left of a unit is laid out as a decision diagram in the order of its members' chances, children before
@@ -19,7 +20,19 @@ import numpy as np
 
 from covey.kernels.compiling import _MERGED_KIDS, ALL, ANY, NOT_RANGE, RANGE, Units, _grown, _grown_rows
 from covey.kernels.jit import inlined, inner, kernel
-from covey.kernels.opcodes import COMPOSITE, HIT, IN, POINT, SPAN, SWEEP
+from covey.kernels.opcodes import (
+    COMPOSITE,
+    DECIDED,
+    HIT,
+    IN,
+    OCCURS,
+    PATTERN_FALSE,
+    PATTERN_NOT_TRUE,
+    PATTERN_TRUE,
+    POINT,
+    SPAN,
+    SWEEP,
+)
 from covey.kernels.sorting import sort_integers
 from covey.kernels.types import (
     Bytes,
@@ -41,6 +54,12 @@ class Weights(NamedTuple):
 
     cumulative: Float64s
     offsets: Int64s
+    pattern: Float64s
+    """[pattern]: how likely it is to be true."""
+    mode: Bytes
+    needed_start: Int32s
+    needed: Int32s
+    """[pattern]: how its truth is known, and the literals of which one must occur (`matching.text_index`)."""
 
 
 class Estimates(NamedTuple):
@@ -60,6 +79,8 @@ class Accesses(NamedTuple):
     """The atom that it uses; -1 for sweep and composite."""
     member: Int64s
     """The member to leave out of the diagram, as a position in `kids`; -1 for none."""
+    literal: Int32s
+    """The literal that it is filed under; -1 where it isn't by text."""
 
 
 class Entries(NamedTuple):
@@ -79,9 +100,12 @@ _SWEEP_COST = 0.6
 _PIVOT_COST = 0.05
 """What an entry costs that its pivot interval rules out, as a share of one that is evaluated."""
 _MOST_KEYS = 64
-"""Keys that one unit may be filed under."""
+"""Ranges and equalities that one unit may be filed under."""
+_MOST_LITERALS = 16_384
+"""The same for literals, which few events have."""
 _COMPOSITE_ATTRIBUTES = 4
-_PATTERN_CHANCE = np.array([0.25, 0.5, 0.75, 0.75])
+_MISSING_CHANCE = 0.25
+"""Of a text, of which tests on it are unknown."""
 
 
 @inlined
@@ -89,28 +113,58 @@ def atom_chance(atoms, a, weights):
     """The share of events that meet an atom, by the weights of codes (cumulative, a stretch for each attribute)."""
     attribute, kind = atoms[a, 0], atoms[a, 1]
     if kind > NOT_RANGE:
-        return _PATTERN_CHANCE[kind - 2]
+        holds = weights.pattern[atoms[a, 2]]
+        if kind == PATTERN_TRUE or kind == PATTERN_NOT_TRUE:
+            return holds if kind == PATTERN_TRUE else 1.0 - holds
+        fails = max(0.0, 1.0 - _MISSING_CHANCE - holds)
+        return fails if kind == PATTERN_FALSE else 1.0 - fails
     first, last = weights.offsets[attribute], weights.offsets[attribute + 1] - 1
     running = weights.cumulative
     share = (running[first + atoms[a, 3] + 1] - running[first + atoms[a, 2]]) / running[last]
     return share if kind == RANGE else 1.0 - share
 
 
+@inlined
+def is_filed(atoms, a, weights):
+    """Whether events that meet an atom are found by its key: a range of codes, or a literal that occurs."""
+    if atoms[a, 1] == PATTERN_TRUE:
+        return weights.needed_start[atoms[a, 2] + 1] > weights.needed_start[atoms[a, 2]]
+    return atoms[a, 1] == RANGE
+
+
+@inlined
+def is_decided(atoms, a, weights):
+    """Whether an atom is true of all events that have one of its literals."""
+    return atoms[a, 1] == PATTERN_TRUE and weights.mode[atoms[a, 2]] == DECIDED
+
+
+@kernel
+def atom_chances(atoms: Int32Table, weights: Weights):
+    """The share of events that meet each atom."""
+    out = np.empty(len(atoms))
+    for a in range(len(atoms)):
+        out[a] = atom_chance(atoms, a, weights)
+    return out
+
+
 @kernel
 def group_costs(units: Units, weights: Weights):
-    """For each group: its chance, the cost of reaching it, and 1 where it is equalities on one attribute alone."""
+    """For each group: its chance, the cost of reaching it, and 1 where it is equalities on one attribute alone, or
+    tests that literals decide alone."""
     kids, group_type, group_start, group_end, atoms = units[3:]
     count = len(group_type)
     chance, cost, is_set = np.empty(count), np.empty(count), np.zeros(count, np.uint8)
     for group in range(count - 1, -1, -1):  # children have higher numbers
-        product, total, least, costs = 1.0, 0.0, _NOT_INDEXABLE, 0.0
+        product, total, least, costs, absent = 1.0, 0.0, _NOT_INDEXABLE, 0.0, 1.0
         equalities = group_type[group] == ANY and group_end[group] - group_start[group] <= _MOST_KEYS
+        texts = group_type[group] == ANY
         attribute = -1
         for k in range(group_start[group], group_end[group]):
             kid = kids[k]
             if kid >= 0:
                 p = atom_chance(atoms, kid, weights)
-                c = p if atoms[kid, 1] == RANGE else _NOT_INDEXABLE
+                c = p if is_filed(atoms, kid, weights) else _NOT_INDEXABLE
+                texts = texts and is_decided(atoms, kid, weights)
                 if (
                     atoms[kid, 1] != RANGE
                     or atoms[kid, 2] != atoms[kid, 3]
@@ -120,14 +174,17 @@ def group_costs(units: Units, weights: Weights):
                 attribute = atoms[kid, 0]
             else:
                 p, c = chance[-kid - 1], cost[-kid - 1]
-                equalities = False
+                equalities, texts = False, False
             product *= p
+            absent *= 1.0 - min(1.0, p)
             total += p
             least = min(least, c)
             costs += c
         chance[group] = product if group_type[group] == ALL else min(1.0, total)
         cost[group] = least if group_type[group] == ALL else min(_NOT_INDEXABLE, costs)
-        is_set[group] = equalities
+        if texts:
+            cost[group] = 1.0 - absent
+        is_set[group] = equalities or texts
     return Estimates(chance, cost, is_set)
 
 
@@ -165,25 +222,35 @@ def signatures(units: Units, weights: Weights, wide: Flag):
 
 
 @inner
-def _hits(ref, units, cost, weights, stack, found):
-    """The atoms of which at least one holds wherever a group does. Gives how many (or too many)."""
+def _hits(ref, units, cost, weights, stack, found, literals):
+    """The atoms of which at least one holds wherever a group does, each with a literal that it needs, or -1. Gives how
+    many (or too many)."""
     kids, group_type, group_start, group_end, atoms = units[3:]
-    count, depth = 0, 1
+    count, ranges, depth = 0, 0, 1
     stack[0] = ref
     while depth:
         depth -= 1
         ref = stack[depth]
         if ref >= 0:
-            if count == _MOST_KEYS or atoms[ref, 1] != RANGE:
-                return _MOST_KEYS + 1
-            found[count] = ref
+            if atoms[ref, 1] == PATTERN_TRUE:
+                first, last = weights.needed_start[atoms[ref, 2]], weights.needed_start[atoms[ref, 2] + 1]
+                if first == last or count + last - first > _MOST_LITERALS:
+                    return _MOST_LITERALS + 1
+                for k in range(first, last):
+                    found[count], literals[count] = ref, weights.needed[k]
+                    count += 1
+                continue
+            if ranges == _MOST_KEYS or count == _MOST_LITERALS or atoms[ref, 1] != RANGE:
+                return _MOST_LITERALS + 1
+            found[count], literals[count] = ref, -1
+            ranges += 1
             count += 1
             continue
         group = -ref - 1
         if group_type[group] == ANY:
             for k in range(group_start[group], group_end[group]):
                 if depth >= len(stack):
-                    return _MOST_KEYS + 1
+                    return _MOST_LITERALS + 1
                 stack[depth] = kids[k]
                 depth += 1
         else:
@@ -191,7 +258,7 @@ def _hits(ref, units, cost, weights, stack, found):
             for k in range(group_start[group], group_end[group]):
                 kid = kids[k]
                 if kid >= 0:
-                    c = atom_chance(atoms, kid, weights) if atoms[kid, 1] == RANGE else _NOT_INDEXABLE
+                    c = atom_chance(atoms, kid, weights) if is_filed(atoms, kid, weights) else _NOT_INDEXABLE
                 else:
                     c = cost[-kid - 1]
                 if c < least:
@@ -211,7 +278,9 @@ def choose_accesses(
     count_units = len(unit_start)
     access_unit, access_sort = np.empty(count_units + 16, np.int32), np.empty(count_units + 16, np.int8)
     access_atom, access_member = np.empty(count_units + 16, np.int32), np.empty(count_units + 16, np.int64)
-    stack, found = np.empty(4096, np.int32), np.empty(_MOST_KEYS + 1, np.int32)
+    access_literal = np.empty(count_units + 16, np.int32)
+    stack, found = np.empty(_MOST_LITERALS + 4096, np.int32), np.empty(_MOST_LITERALS + 1, np.int32)
+    literals = np.empty(_MOST_LITERALS + 1, np.int32)
     count = 0
     first = 0
     while first < count_units:
@@ -245,14 +314,14 @@ def choose_accesses(
             for k in range(unit_start[unit], unit_end[unit]):
                 kid = kids[k]
                 if kid >= 0:
-                    if atoms[kid, 1] != RANGE:
+                    if not is_filed(atoms, kid, weights):
                         continue
                     c = atom_chance(atoms, kid, weights)
-                    kind = POINT if atoms[kid, 2] == atoms[kid, 3] else SPAN
+                    kind = OCCURS if atoms[kid, 1] != RANGE else POINT if atoms[kid, 2] == atoms[kid, 3] else SPAN
                 else:
                     c = cost[-kid - 1]
                     kind = IN if is_set[-kid - 1] else HIT
-                if kind == POINT or kind == IN:
+                if kind == POINT or kind == IN or kind == OCCURS:
                     c *= _PIVOT_COST + (1.0 - _PIVOT_COST) * (second if k == narrow else narrowest)
                 if c < best:
                     best, member, sort = c, k, kind
@@ -261,23 +330,29 @@ def choose_accesses(
             elif best > _SWEEP_COST:
                 sort = SWEEP
             keys = 1
-            if sort == IN or sort == HIT:
-                keys = _hits(kids[member], units, cost, weights, stack, found)
-                if keys > _MOST_KEYS:
+            if sort == IN or sort == HIT or sort == OCCURS:
+                keys = _hits(kids[member], units, cost, weights, stack, found, literals)
+                if keys > _MOST_LITERALS:
                     sort = SWEEP
             if sort == SWEEP:
                 swept = True
                 break
             access_unit, access_sort = _grown(access_unit, count + keys), _grown(access_sort, count + keys)
             access_atom, access_member = _grown(access_atom, count + keys), _grown(access_member, count + keys)
+            access_literal = _grown(access_literal, count + keys)
+            left_out = sort != HIT and not (sort == OCCURS and not is_decided(atoms, kids[member], weights))
             for key in range(keys):
                 access_unit[count] = unit
-                if sort == IN or sort == HIT:
+                if sort == IN or sort == HIT or sort == OCCURS:
                     a = found[key]
-                    access_atom[count] = a
-                    access_sort[count] = POINT if atoms[a, 2] == atoms[a, 3] else SPAN
-                    access_member[count] = member if sort == IN else -1
+                    access_atom[count], access_literal[count] = a, literals[key]
+                    if literals[key] >= 0:
+                        access_sort[count] = OCCURS
+                    else:
+                        access_sort[count] = POINT if atoms[a, 2] == atoms[a, 3] else SPAN
+                    access_member[count] = member if left_out else -1
                 else:
+                    access_literal[count] = -1
                     access_atom[count] = kids[member] if sort != COMPOSITE else -1
                     access_sort[count] = sort
                     access_member[count] = member if sort != COMPOSITE else -1
@@ -287,10 +362,14 @@ def choose_accesses(
             count = mark
             access_unit, access_sort = _grown(access_unit, count + 1), _grown(access_sort, count + 1)
             access_atom, access_member = _grown(access_atom, count + 1), _grown(access_member, count + 1)
+            access_literal = _grown(access_literal, count + 1)
             access_unit[count], access_sort[count], access_atom[count], access_member[count] = first, SWEEP, -1, -1
+            access_literal[count] = -1
             count += 1
         first = last
-    return Accesses(access_unit[:count], access_sort[:count], access_atom[:count], access_member[:count])
+    return Accesses(
+        access_unit[:count], access_sort[:count], access_atom[:count], access_member[:count], access_literal[:count]
+    )
 
 
 @kernel
@@ -301,7 +380,7 @@ def pivot_votes(accesses: Accesses, access_table: Int64s, units: Units, weights:
     table, attribute, gain = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024)
     count = 0
     for access in range(len(access_unit)):
-        if access_sort[access] != POINT and access_sort[access] != COMPOSITE:
+        if access_sort[access] != POINT and access_sort[access] != COMPOSITE and access_sort[access] != OCCURS:
             continue
         unit = access_unit[access]
         for k in range(unit_start[unit], unit_end[unit]):
@@ -400,7 +479,7 @@ def lay_out(
 ):
     """Pivot interval and diagram of each access. Accesses of one unit that leave out the same member follow each
     other and share a diagram. Gives an entry for each access, and 1 for each whose diagram is over the limit."""
-    access_unit, access_sort, access_atom, access_member = accesses
+    access_unit, access_sort, access_atom, access_member = accesses[:4]
     unit_subscription, unit_start, unit_end, kids, group_type, group_start, group_end, atoms = units
     count = len(access_unit)
     pivot_low, pivot_high = np.empty(count, np.int32), np.empty(count, np.int32)

@@ -72,6 +72,11 @@ class Segment(NamedTuple):
     """[attribute * kinds + kind]: the grid over these constants (`encoding`), if there is one."""
     block_high: Int32s
     """The largest entry_high of each `BLOCK` entries: those that end below an event's code are passed by together."""
+    pattern_mode: Bytes
+    needed_start: Int32s
+    needed: Int32s
+    first_literal: Int32s
+    """How patterns' truth is known, and the literals that they need (`matching.text_index`)."""
 
 
 BLOCK_BITS = 4
@@ -95,6 +100,28 @@ class Event(NamedTuple):
     """A bitmap of the segment's subscriptions that are gone."""
 
 
+class TextEvent(NamedTuple):
+    """One event of a segment with patterns, coded as an `Event` is. Texts come by rising slots, and -1 ends them."""
+
+    codes: Int32Table
+    kinds: Int8s
+    numbers: Float64s
+    pattern_start: Int64s
+    pattern_truth: Bytes
+    out: Int32s
+    known: Int64s
+    requests: Int64s
+    is_text: Bytes
+    text_slot: Int32s
+    text_start: Int64s
+    text_data: Bytes
+    lowered: Int32s
+    lowered_start: Int64s
+    lowered_data: Bytes
+    seen: Int32s
+    stamp: Int32s
+
+
 def addresses(arrays: NamedTuple) -> Any:
     """Where the arrays lie. They must live as long as this is used."""
     found = np.empty(3 * len(arrays), np.int64)
@@ -113,6 +140,9 @@ def addresses(arrays: NamedTuple) -> Any:
 PATTERN_TRUTH = Event._fields.index("pattern_truth")
 OUT = Event._fields.index("out")
 DELETED = Event._fields.index("deleted")
+KNOWN = TextEvent._fields.index("known")
+TEXT_DATA = TextEvent._fields.index("text_data")
+LOWERED_DATA = TextEvent._fields.index("lowered_data")
 
 
 def relocate(at: Any, field: int, array: Any) -> None:
@@ -154,7 +184,8 @@ def segment_at(at):
         row_at(at, 16, np.int32), row_at(at, 17, np.int32), row_at(at, 18, np.int32), row_at(at, 19, np.int32),
         table_at(at, 20, np.int32), row_at(at, 21, np.float64), row_at(at, 22, np.int64), row_at(at, 23, np.int64),
         row_at(at, 24, np.int64), row_at(at, 25, np.int64), row_at(at, 26, np.int32), row_at(at, 27, np.float64),
-        row_at(at, 28, np.float64), row_at(at, 29, np.int32),
+        row_at(at, 28, np.float64), row_at(at, 29, np.int32), row_at(at, 30, np.uint8), row_at(at, 31, np.int32),
+        row_at(at, 32, np.int32), row_at(at, 33, np.int32),
     )  # fmt: skip
 
 
@@ -164,6 +195,18 @@ def event_at(at):
     return Event(
         table_at(at, 0, np.int32), row_at(at, 1, np.int8), row_at(at, 2, np.float64), row_at(at, 3, np.int64),
         row_at(at, 4, np.uint8), row_at(at, 5, np.int32), row_at(at, 6, np.int32), row_at(at, 7, np.uint8),
+    )  # fmt: skip
+
+
+@inlined
+def text_event_at(at):
+    """Views on the arrays of an event with texts, in the order of its fields."""
+    return TextEvent(
+        table_at(at, 0, np.int32), row_at(at, 1, np.int8), row_at(at, 2, np.float64), row_at(at, 3, np.int64),
+        row_at(at, 4, np.uint8), row_at(at, 5, np.int32), row_at(at, 6, np.int64), row_at(at, 7, np.int64),
+        row_at(at, 8, np.uint8), row_at(at, 9, np.int32), row_at(at, 10, np.int64), row_at(at, 11, np.uint8),
+        row_at(at, 12, np.int32), row_at(at, 13, np.int64), row_at(at, 14, np.uint8), row_at(at, 15, np.int32),
+        row_at(at, 16, np.int32),
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from covey.kernels.json_lines import (
     Names,
     read_object,
 )
-from covey.kernels.matching import MOST_NODES, Patterns, atom, decide, find_partition
+from covey.kernels.matching import MOST_NODES, atom, decide, find_partition
 from covey.kernels.opcodes import BOOLEAN as BOOLEAN_KIND
 from covey.kernels.opcodes import NUMBER as NUMBER_KIND
 from covey.kernels.opcodes import STRING as STRING_KIND
@@ -106,15 +106,13 @@ def _reader_at(at):
 
 
 @inner
-def _sweep_one(event, segment, patterns, last):
+def _sweep_one(event, segment, last):
     """The swept entries for one event: EvalBDD, every atom once and every node bottom up, without a branch."""
     sweep_atoms, codes, out, deleted = segment.sweep_atoms, event.codes, event.out, event.deleted
     atoms = np.empty(len(sweep_atoms), np.uint8)
     for number in range(len(sweep_atoms)):
         packed = sweep_atoms[number, 0]
-        atoms[number] = atom(
-            packed & 0xFF, sweep_atoms[number, 1], sweep_atoms[number, 2], codes[packed >> 8, 0], patterns
-        )
+        atoms[number] = atom(packed & 0xFF, sweep_atoms[number, 1], sweep_atoms[number, 2], codes[packed >> 8, 0])
     values = np.empty(MOST_NODES, np.uint8)
     values[0], values[1] = 0, 1
     found = 0
@@ -150,7 +148,7 @@ def _double_code(value, attribute, kind, segment):
 
 
 @forced
-def _entries(table, partition, event, segment, patterns, found):
+def _entries(table, partition, event, segment, found):
     """The entries of a partition for one event, behind what is `found` already; gives how many there are then."""
     first, last = segment.partition_entry[partition], segment.partition_entry[partition + 1]
     codes, out = event.codes, event.out
@@ -174,7 +172,7 @@ def _entries(table, partition, event, segment, patterns, found):
                 entry = (entry + 1) | (BLOCK - 1)
             continue
         count = np.int64(segment.entry_nodes[entry])
-        if count and not decide(np.int64(segment.entry_start[entry]), count, 0, codes, segment.nodes, patterns):
+        if count and not decide(np.int64(segment.entry_start[entry]), count, 0, codes, segment.nodes):
             continue
         subscription = segment.entry_subscription[entry]
         if event.deleted[subscription >> 3] >> (subscription & 7) & 1:
@@ -189,7 +187,6 @@ def _entries(table, partition, event, segment, patterns, found):
 def _match(event, segment):
     """All subscriptions that an event's codes match, ascending and distinct, into its `out`; gives how many, or what is
     needed, less than 0, where there is no room for all with their repetitions. The event is left as it is then."""
-    patterns = Patterns(event.pattern_start, event.pattern_truth)
     codes, out = event.codes, event.out
     found = np.int64(0)
     for table in range(len(segment.pivot)):
@@ -197,9 +194,9 @@ def _match(event, segment):
         if partition < 0:
             continue
         if table == 0 and segment.keys[0, 0] < 0 and segment.pivot[0] < 0:
-            found = np.int64(_sweep_one(event, segment, patterns, segment.partition_entry[partition + 1]))
+            found = np.int64(_sweep_one(event, segment, segment.partition_entry[partition + 1]))
         else:
-            found = _entries(table, partition, event, segment, patterns, found)
+            found = _entries(table, partition, event, segment, found)
     if found > len(out):
         return -found
     for attribute in range(len(event.blank)):

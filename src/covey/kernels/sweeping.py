@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from covey.kernels.jit import inner, kernel
-from covey.kernels.matching import Patterns, _pattern_word
+from covey.kernels.matching import Patterns, _pattern_word, truths_of
 from covey.kernels.segments import segment_at
 from covey.kernels.types import FrozenBytes, FrozenInt32s, Int32s, Int32Table, Int64, Int64s, UInt64Table
 from covey.kernels.vectors import blend_words, count_bits, lowest_bit, range_word
@@ -24,7 +24,7 @@ _WORDS = 8
 
 
 @inner
-def _atom_rows(atoms, codes, first, left, patterns, bits):
+def _atom_rows(atoms, codes, first, left, truths, bits):
     """bits[atom]: 512 events from `first` on; `left` of them are there."""
     for atom in range(len(atoms)):
         row, kind = atoms[atom, 0] >> 8, atoms[atom, 0] & 0xFF
@@ -38,7 +38,7 @@ def _atom_rows(atoms, codes, first, left, patterns, bits):
                     if kind:
                         value = ~value
                 else:
-                    value = _pattern_word(kind, low, codes[row], position, patterns)
+                    value, _ = _pattern_word(kind, low, codes[row], position, ~np.uint64(0), truths)
             bits[atom * _WORDS + word] = value
 
 
@@ -75,6 +75,7 @@ def sweep(
     segment = segment_at(segment_addresses)
     atoms, node_atom, nodes = segment.sweep_atoms, segment.sweep_node_atom, segment.nodes
     entry_nodes, entry_start, entry_subscription = segment.entry_nodes, segment.entry_start, segment.entry_subscription
+    truths = truths_of(patterns, segment)
     blocks = (last_entry + 63) >> 6
     bits = np.zeros(len(atoms) * _WORDS, np.uint64)
     longest = 0
@@ -86,7 +87,7 @@ def sweep(
     written = 0
     for first in range(0, count, TILE):
         left = min(TILE, count - first)
-        _atom_rows(atoms, codes, first, left, patterns, bits)
+        _atom_rows(atoms, codes, first, left, truths, bits)
         words = (left + 63) >> 6
         for block in range(blocks):
             for inside in range(64):

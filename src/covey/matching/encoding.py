@@ -9,11 +9,12 @@ import math
 import threading
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from covey.errors import EventError
@@ -24,7 +25,9 @@ from covey.kernels import on_demand
 from covey.kernels.opcodes import BOOLEAN, KINDS, LIST, NUMBER, STRING, TIMESTAMP
 from covey.matching.coding import MISSING, CodeSpaces
 from covey.matching.lowering import number_pair
-from covey.matching.patterns import AttributePatterns
+from covey.matching.pattern_values import PatternBatch, PatternValues
+from covey.matching.text_events import EncodedTextEvent
+from covey.matching.text_index import TextIndex
 
 _kernels = on_demand("encoding")
 _segments = on_demand("segments")
@@ -37,6 +40,8 @@ _FIRST_ROOM = 1024
 _EXACT = 2**53
 _NO_ROWS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 _NO_GRID: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+_NO_STARTS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+_NO_TRUTH: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
 _NUMBER = 1 + NUMBER
 _KIND_OF_PIECE = {"int": NUMBER, "double": NUMBER, "bigint": NUMBER, "boolean": BOOLEAN, "timestamp": TIMESTAMP}
 
@@ -55,15 +60,11 @@ class NumberSpace:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A batch for one segment: string pieces by distinct value, and the truth of patterns."""
+    """A batch for one segment: string pieces by distinct value, and what patterns are asked of."""
 
     text_codes: Mapping[tuple[int, int], NDArray[np.int32]]
     """(attribute, piece) -> code of each distinct string."""
-    numbers: Mapping[tuple[int, int], NDArray[np.int32]]
-    """(attribute, piece) -> number of each row's value among the attribute's distinct values, for pattern rows."""
-    missing_number: NDArray[np.int32]
-    pattern_start: NDArray[np.int64]
-    pattern_truth: NDArray[np.uint8]
+    patterns: PatternBatch
 
 
 class _Run(NamedTuple):
@@ -82,8 +83,9 @@ class EncodedEvent:
     by searching numbers[a] among the constants of kind kinds[a] - 1. The kernel puts them back to what an event without
     attributes has. Writing to `array` is faster than to NumPy, and so is reading."""
 
-    def __init__(self, rows: int, attributes: int, patterns: int, missing: NDArray[np.int32]) -> None:
-        self.codes = array("i", missing.tobytes() + bytes(4 * (rows - attributes)))
+    def __init__(self, missing: NDArray[np.int32]) -> None:
+        attributes = rows = len(missing)
+        self.codes = array("i", missing.tobytes())
         self.kinds = array("b", bytes(attributes))
         self.numbers = array("d", bytes(8 * attributes))
         self.code_view = (
@@ -91,24 +93,17 @@ class EncodedEvent:
         )
         self.kind_view = np.frombuffer(self.kinds, dtype=np.int8) if attributes else np.zeros(0, np.int8)
         self.number_view = np.frombuffer(self.numbers, dtype=np.float64) if attributes else np.zeros(0)
-        self.pattern_start = np.zeros(patterns, dtype=np.int64)
-        self.pattern_truth = np.zeros(1, dtype=np.uint8)
         self.missing = missing
         self.out = array("i", bytes(4 * _FIRST_ROOM))
         self.deleted: NDArray[np.uint8] = np.zeros(1, dtype=np.uint8)
         self._addresses: NDArray[np.int64] = _segments.addresses(
             _segments.Event(
-                self.code_view, self.kind_view, self.number_view, self.pattern_start, self.pattern_truth,
+                self.code_view, self.kind_view, self.number_view, _NO_STARTS, _NO_TRUTH,
                 np.frombuffer(self.out, dtype=np.int32), missing, self.deleted,
             )
         )  # fmt: skip
         self.address: int = self._addresses.ctypes.data
         """Where kernels find all that."""
-
-    def take_truth(self, truth: NDArray[np.uint8]) -> None:
-        """Which patterns hold of this event."""
-        self.pattern_truth = truth
-        _segments.relocate(self._addresses, _segments.PATTERN_TRUTH, truth)
 
     def take_deleted(self, deleted: NDArray[np.uint8]) -> None:
         """Which subscriptions are gone."""
@@ -125,7 +120,12 @@ class Encoder:
     """Codes for one segment."""
 
     def __init__(
-        self, names: list[str], spaces: CodeSpaces, patterns: list[Predicate], defaults: Mapping[str, Scalar]
+        self,
+        names: list[str],
+        spaces: CodeSpaces,
+        patterns: Sequence[Predicate],
+        texts: TextIndex,
+        defaults: Mapping[str, Scalar],
     ) -> None:
         self.names = names
         self._spaces = spaces
@@ -139,17 +139,18 @@ class Encoder:
         self._sorted: list[list[str] | None] = [None] * len(names)
         self._words = [self._look_up(attribute) for attribute in range(len(names))]
         self._most_named = 2 * len(names)
-        self.pattern_row, self.pattern_attributes = pattern_rows(names, patterns)
-        grouped: dict[int, list[int]] = {}
-        for number, pattern in enumerate(patterns):
-            grouped.setdefault(names.index(pattern.attribute), []).append(number)
-        self._pattern_numbers = grouped
-        self._patterns = {a: AttributePatterns([patterns[n] for n in numbers]) for a, numbers in grouped.items()}
-        self._pattern_count = len(patterns)
         self._defaults = {a: defaults[name] for a, name in enumerate(names) if name in defaults}
         self.missing = np.zeros(len(names), dtype=np.int32)
         for a, value in self._defaults.items():
             self.missing[a] = self.code(a, value)
+        self.pattern_attributes = {a: len(names) + slot for slot, a in enumerate(texts.attribute.tolist())}
+        self.patterns = PatternValues(names, patterns, texts, self._defaults)
+        self._slot_of_name = {names[a]: slot for slot, a in enumerate(texts.attribute.tolist())}
+        self._default_values: dict[int, Value] = {
+            slot: self._defaults[a]
+            for slot, a in enumerate(texts.attribute.tolist())
+            if isinstance(self._defaults.get(a), str)
+        }
 
     @property
     def rows(self) -> int:
@@ -216,30 +217,41 @@ class Encoder:
     def encode_event(self, event: Mapping[str, Any]) -> EncodedEvent:
         """One event for the kernel that matches single events. Numbers are left to the kernel to search for."""
         one = self.buffers()
-        codes, kinds, numbers = one.codes, one.kinds, one.numbers
-        find, words = self._number_of_name.get, self._words
         try:
-            for name, value in event.items() if len(event) <= self._most_named else self._named(event):
-                attribute = find(name)
-                if attribute is None or value is None:
-                    continue
-                kind = type(value)
-                if kind is float:
-                    numbers[attribute] = value
-                    kinds[attribute] = _NUMBER
-                elif kind is str:
-                    code = words[attribute](value)
-                    codes[attribute] = self._gap_code(attribute, value) if code is None else code
-                elif kind is int and -_EXACT <= value <= _EXACT:
-                    numbers[attribute] = value
-                    kinds[attribute] = _NUMBER
-                elif not isinstance(value, Mapping):
-                    codes[attribute] = self.code(attribute, event_value(value, name))
-            if self._patterns:
-                self._encode_patterns(event, one)
+            self._encode_values(event, one)
         except BaseException:
             self._local.event = None  # it holds half an event
             raise
+        return one
+
+    def _encode_values(self, event: Mapping[str, Any], one: EncodedEvent | EncodedTextEvent) -> None:
+        codes, kinds, numbers = one.codes, one.kinds, one.numbers
+        find, words = self._number_of_name.get, self._words
+        for name, value in event.items() if len(event) <= self._most_named else self._named(event):
+            attribute = find(name)
+            if attribute is None or value is None:
+                continue
+            kind = type(value)
+            if kind is float:
+                numbers[attribute] = value
+                kinds[attribute] = _NUMBER
+            elif kind is str:
+                code = words[attribute](value)
+                codes[attribute] = self._gap_code(attribute, value) if code is None else code
+            elif kind is int and -_EXACT <= value <= _EXACT:
+                numbers[attribute] = value
+                kinds[attribute] = _NUMBER
+            elif not isinstance(value, Mapping):
+                codes[attribute] = self.code(attribute, event_value(value, name))
+
+    def encode_text_event(self, event: Mapping[str, Any]) -> EncodedTextEvent:
+        """The same for a segment with patterns."""
+        one: EncodedTextEvent | None = getattr(self._local, "text_event", None)
+        if one is None:
+            one = self._local.text_event = EncodedTextEvent(len(self.names), self.patterns, self.missing)
+        one.begin()
+        self._encode_values(event, one)
+        self._encode_patterns(event, one)
         return one
 
     def _named(self, event: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -251,7 +263,7 @@ class Encoder:
         """This thread's room for one event."""
         one: EncodedEvent | None = getattr(self._local, "event", None)
         if one is None:
-            one = EncodedEvent(self.rows, len(self.names), self._pattern_count, self.missing)
+            one = EncodedEvent(self.missing)
             self._local.event = one
         return one
 
@@ -271,59 +283,43 @@ class Encoder:
             return base  # all gaps are alike
         return base + 2 * bisect_left(self._sorted_texts(attribute), text)
 
-    def _encode_patterns(self, event: Mapping[str, Any], one: EncodedEvent) -> None:
-        truths: list[NDArray[np.uint8]] = []
-        used = 0
-        for attribute, patterns in self._patterns.items():
-            value = event.get(self.names[attribute])
-            if value is None:
-                value = self._defaults.get(attribute)
-            if not isinstance(value, (str, bool, int, float, Mapping, type(None))):
-                value = event_value(value, self.names[attribute])
-            textual = isinstance(value, (str, tuple))
-            one.codes[self.pattern_attributes[attribute]] = int(textual)
-            truth = patterns.truth([value] if isinstance(value, (str, tuple)) else [])
-            for row, pattern in enumerate(self._pattern_numbers[attribute]):
-                one.pattern_start[pattern] = used + row * truth.shape[1]
-            used += truth.size
-            truths.append(truth.reshape(-1))
-        one.take_truth(np.concatenate(truths))
+    def _encode_patterns(self, event: Mapping[str, Any], one: EncodedTextEvent) -> None:
+        first = len(self.names)
+        values = one.values = dict(self._default_values)
+        find = self._slot_of_name.get
+        for name, value in event.items() if len(event) <= self._most_named else self._named(event):
+            slot = find(name)
+            if slot is None or value is None:
+                continue
+            if type(value) is not str and not isinstance(value, str):
+                values.pop(slot, None)
+                if isinstance(value, (bool, int, float, Mapping)):
+                    continue
+                value = event_value(value, name)
+                if not isinstance(value, tuple):
+                    continue
+            values[slot] = value
+        for slot in values:
+            one.codes[first + slot] = 2 * slot + 1
+        truth = self.patterns.encode_event(values, one.texts)
+        if truth is not None:
+            one.take_truth(truth)
 
     def prepare(self, columns: Columns) -> Encoded:
-        """What is shared by all chunks of a batch: codes of distinct strings, truth of patterns."""
+        """What is shared by all chunks of a batch: codes of distinct strings, and what patterns are asked of."""
         text_codes: dict[tuple[int, int], NDArray[np.int32]] = {}
-        numbers: dict[tuple[int, int], NDArray[np.int32]] = {}
-        start = np.zeros(self._pattern_count, dtype=np.int64)
-        missing_number = np.zeros(len(self.names), dtype=np.int32)
-        truths: list[NDArray[np.uint8]] = []
-        used = 0
         for attribute, name in enumerate(self.names):
-            values: list[Any] = []
-            patterned = attribute in self._patterns
             for place, piece in enumerate(columns.pieces.get(name, ())):
                 if piece.type == "string":
                     assert piece.dictionary is not None
-                    words = piece.dictionary.to_pylist()
-                    text_codes[attribute, place] = self._word_codes(attribute, words)
-                    if patterned:
-                        numbers[attribute, place] = piece.values + np.int32(len(values) + 1)
-                        values.extend(words)
-                elif piece.type == "list" and patterned:
-                    numbers[attribute, place] = _number_lists(piece, values)
-            if patterned:
-                default = self._defaults.get(attribute)
-                if isinstance(default, str):
-                    values.append(default)
-                    missing_number[attribute] = len(values)
-                truth = self._patterns[attribute].truth(values)
-                for row, pattern in enumerate(self._pattern_numbers[attribute]):
-                    start[pattern] = used + row * truth.shape[1]
-                used += truth.size
-                truths.append(truth.reshape(-1))
-        truth = np.concatenate(truths) if truths else np.zeros(1, dtype=np.uint8)
-        return Encoded(text_codes, numbers, missing_number, start, truth)
+                    text_codes[attribute, place] = self._word_codes(attribute, piece.dictionary)
+        return Encoded(text_codes, self.patterns.prepare(columns))
 
-    def _word_codes(self, attribute: int, words: list[str]) -> NDArray[np.int32]:
+    def _word_codes(self, attribute: int, dictionary: pa.Array) -> NDArray[np.int32]:
+        space = self._numbers[attribute][STRING]
+        if space.first == space.last:
+            return np.full(len(dictionary), space.base, dtype=np.int32)
+        words: list[str] = dictionary.to_pylist()
         if self._spaces.ordered_texts[attribute]:
             return np.array([self.text_code(attribute, word) for word in words], dtype=np.int32)
         find, gap = self._text_table(attribute).get, self._numbers[attribute][STRING].base
@@ -338,17 +334,17 @@ class Encoder:
             if self.missing[attribute] != MISSING:
                 out[:count] = self.missing[attribute]
             row = self.pattern_attributes.get(attribute)
-            if row is not None and encoded.missing_number[attribute]:
-                codes[row, :count] = encoded.missing_number[attribute]
+            if row is not None:
+                codes[row, :count] = encoded.patterns.missing[row - len(self.names)]
             for place, piece in enumerate(columns.pieces.get(name, ())):
                 values, rows = _slice(piece, first, last)
                 words = encoded.text_codes.get((attribute, place))
                 self._encode_piece(attribute, _Run(piece.type, values, rows, first, words), out)
                 if row is not None:
                     target = slice(0, count) if rows is None else rows - first
-                    numbers = encoded.numbers.get((attribute, place))
+                    numbers = encoded.patterns.numbers.get((attribute, place))
                     if numbers is None:
-                        codes[row, target] = 0
+                        codes[row, target] = encoded.patterns.neither[row - len(self.names)]
                     elif piece.rows is None:
                         codes[row, target] = numbers[first:last]
                     else:
@@ -426,32 +422,8 @@ class _Pairs:
         )
 
 
-def pattern_rows(names: list[str], patterns: list[Predicate]) -> tuple[NDArray[np.int32], dict[int, int]]:
-    """For each pattern the row that holds its attribute's distinct values; and that row by attribute."""
-    rows: dict[int, int] = {}
-    numbers = {name: number for number, name in enumerate(names)}
-    out = np.empty(len(patterns), dtype=np.int32)
-    for position, pattern in enumerate(patterns):
-        out[position] = rows.setdefault(numbers[pattern.attribute], len(names) + len(rows))
-    return out, rows
-
-
 def _slice(piece: Piece, first: int, last: int) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
     if piece.rows is None:
         return piece.values[first:last], None
     low, high = np.searchsorted(piece.rows, (first, last))
     return piece.values[low:high], piece.rows[low:high]
-
-
-def _number_lists(piece: Piece, values: list[Any]) -> NDArray[np.int32]:
-    """Number the distinct lists of a piece after the values there are, and add them to these."""
-    known: dict[Any, int] = {}
-    numbers = np.empty(len(piece.values), dtype=np.int32)
-    for position, value in enumerate(piece.values.tolist()):
-        key = tuple(map(repr, value))
-        number = known.get(key)
-        if number is None:
-            values.append(value)
-            number = known[key] = len(values)
-        numbers[position] = number
-    return numbers

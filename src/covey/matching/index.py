@@ -670,7 +670,7 @@ class Index:
 
         With `verify` every byte is checked against its checksum; without, opening takes milliseconds at any size.
         `limits` are those of filters that are added from now on."""
-        header, segments = read_index(path, verify=verify)
+        header, segments = read_index(path, verify=verify, limits=limits)
         try:
             schema = Schema.from_json(header["schema"]) if header["schema"] is not None else None
             learned = header["order"] == LEARNED

@@ -7,7 +7,7 @@ subscriptions; merging segments is building a new one, of small ones from their 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,28 +18,44 @@ from numpy.typing import NDArray
 from covey.errors import LimitError
 from covey.events import Columns
 from covey.filters import Filter, Predicate
+from covey.filters.predicates import TextTest
 from covey.filters.values import Scalar
 from covey.kernels import on_demand
+from covey.kernels.opcodes import DENSE, NOT_RANGE, PATTERN, VERIFIED
 from covey.matching.coding import CodeSpaces, code_spaces
-from covey.matching.encoding import PADDING, Encoded, Encoder, pattern_rows
+from covey.matching.encoding import PADDING, Encoded, Encoder
 from covey.matching.joining import KEPT_FLAT
 from covey.matching.json_events import JsonReader
+from covey.matching.literals import needs_of
 from covey.matching.lowering import Flat, Lowering
 from covey.matching.options import BuildOptions
+from covey.matching.pattern_values import knowledge
 from covey.matching.strict_terms import with_inner_attributes
-from covey.matching.tables import MOST_NODES, Tables, build_tables, weights_of_constants
+from covey.matching.tables import MOST_NODES, Rows, Tables, build_tables, weights_of_constants
+from covey.matching.text_index import (
+    TextIndex,
+    every_literal,
+    literal_chances,
+    no_texts,
+    pattern_chances,
+    text_index,
+)
 
 if TYPE_CHECKING:
     from covey.kernels.matching import Patterns
     from covey.kernels.segments import Segment as Arrays
+    from covey.matching.statistics import Statistics
 
 _matching = on_demand("matching")
+_planning = on_demand("planning")
 _results = on_demand("results")
 _segments = on_demand("segments")
 _single = on_demand("single")
+_single_texts = on_demand("single_texts")
 _sweeping = on_demand("sweeping")
 
 _FIRST_PAIRS = 4096
+_FIRST_PENDING = 1024
 
 
 @dataclass(frozen=True)
@@ -50,7 +66,9 @@ class Segment:
     texts: pa.Array
     names: list[str]
     spaces: CodeSpaces
-    patterns: list[Predicate]
+    patterns: Sequence[Predicate]
+    """What literals don't decide; in the place of others may stand anything."""
+    literals: TextIndex
     tables: Tables
     defaults: Mapping[str, Scalar]
     flat: Flat | None = None
@@ -62,7 +80,7 @@ class Segment:
     @cached_property
     def encoder(self) -> Encoder:
         """Events to codes."""
-        return Encoder(self.names, self.spaces, self.patterns, self.defaults)
+        return Encoder(self.names, self.spaces, self.patterns, self.literals, self.defaults)
 
     @cached_property
     def id_list(self) -> list[str]:
@@ -80,13 +98,24 @@ class Segment:
         """Distinct constants and patterns."""
         return len(self.spaces.numbers) + len(self.spaces.texts) + len(self.patterns)
 
+    def tested_as_text(self) -> set[str]:
+        """What tests on text are made on, by name."""
+        literals = self.literals
+        dense = literals.mode == DENSE
+        slots = set(literals.slot[~dense].tolist())
+        for number in np.flatnonzero(dense).tolist():
+            if isinstance(self.patterns[number], TextTest):
+                slots.add(int(literals.slot[number]))
+        return {self.names[literals.attribute[slot]] for slot in slots}
+
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays, ids and texts included."""
         spaces = self.spaces
         arrays = (spaces.base, spaces.size, spaces.starts, spaces.numbers, spaces.remainders)
         texts = (self.ids, self.texts, spaces.texts)
-        return self.tables.nbytes + sum(a.nbytes for a in arrays) + sum(int(t.nbytes) for t in texts)
+        own = self.tables.nbytes + self.literals.nbytes
+        return own + sum(a.nbytes for a in arrays) + sum(int(t.nbytes) for t in texts)
 
     @cached_property
     def none_deleted(self) -> NDArray[np.uint8]:
@@ -102,6 +131,9 @@ class Segment:
             sizes=spaces.size, base=spaces.base, constants=spaces.numbers, remainders=spaces.remainders,
             firsts=encoder.firsts, lasts=encoder.lasts, grid_starts=encoder.grids.starts, grids=encoder.grids.cells,
             grid_lowest=encoder.grids.lowest, grid_scale=encoder.grids.scale, block_high=self._block_high(),
+            pattern_mode=self.literals.mode,
+            needed_start=self.literals.needed_start, needed=self.literals.needed,
+            first_literal=self.literals.slot_literal,
         )  # fmt: skip
         return arrays
 
@@ -124,8 +156,10 @@ class Segment:
 
     def match_event(self, event: Mapping[str, Any], deleted: NDArray[np.uint8] | None = None) -> list[int]:
         """Ordinals of the subscriptions that one event (flat, dotted names) matches, ascending."""
-        encoded = self.encoder.encode_event(event)
         dead = self.none_deleted if deleted is None else deleted
+        if self.literals.slots:
+            return self._match_text_event(event, dead)
+        encoded = self.encoder.encode_event(event)
         if encoded.deleted is not dead:
             encoded.take_deleted(dead)
         found = _single.match_one(self.address, encoded.address)
@@ -134,10 +168,26 @@ class Segment:
             found = _single.match_one(self.address, encoded.address)
         return encoded.out[:found].tolist()
 
+    def _match_text_event(self, event: Mapping[str, Any], deleted: NDArray[np.uint8]) -> list[int]:
+        """The same where there are patterns: what must be verified for it is, and it is matched again."""
+        encoded = self.encoder.encode_text_event(event)
+        automaton = self.literals.automaton
+        while True:
+            found, distinct, pending = _single_texts.match_texts(self.addresses, encoded.addresses, automaton, deleted)
+            if pending:
+                what = np.unique(encoded.texts.requests[:pending])
+                truths = self.encoder.patterns.verify_event(encoded.values, what)
+                encoded.know(knowledge(encoded.texts.known, what, truths))
+                continue
+            if found <= len(encoded.out):
+                ordinals: list[int] = encoded.out[:distinct].tolist()
+                return ordinals
+            encoded.make_room(found)
+
     @cached_property
     def json_reader(self) -> JsonReader | None:
         """Events as JSON; None where tests on text are left to Python."""
-        return None if self.patterns else JsonReader(self.names, self.spaces, self.encoder)
+        return None if self.literals.slots else JsonReader(self.names, self.spaces, self.encoder)
 
     def match_json(self, data: bytes, deleted: NDArray[np.uint8]) -> list[int] | None:
         """As `match_event` for an event's JSON; None where Python must read it."""
@@ -153,11 +203,20 @@ class Segment:
         """(offsets, ordinals) for events first to last: each event's subscriptions, ascending."""
         codes = self.encoder.encode(columns, encoded, first, last)
         dead = self.none_deleted if deleted is None else deleted
-        patterns = _matching.Patterns(encoded.pattern_start, encoded.pattern_truth)
+        patterns = encoded.patterns.arrays
         first_keyed = 1 if self.tables.swept else 0
         pairs, used = np.empty(_FIRST_PAIRS, dtype=np.int64), 0
+        pending, aside = _matching.Pending(*np.empty((2, _FIRST_PENDING), dtype=np.int64)), 0
         for table in range(first_keyed, self.tables.count):
-            pairs, used = _matching.match_table(table, last - first, codes, patterns, self.addresses, dead, pairs, used)
+            pairs, used, pending, aside = _matching.match_table(
+                table, last - first, codes, patterns, self.addresses, dead, pairs, used, pending, aside
+            )
+        while aside:
+            pending = _matching.Pending(pending.where[:aside], pending.what[:aside])
+            what = np.unique(pending.what)
+            truths = self.encoder.patterns.verify(encoded.patterns, what)
+            patterns = patterns._replace(known=knowledge(patterns.known, what, truths))
+            pairs, used, aside = _matching.match_pending(pending, codes, patterns, self.addresses, dead, pairs, used)
         keyed: tuple[NDArray[np.int64], NDArray[np.int32]] = _results.by_event(pairs, used, last - first, len(self))
         if not first_keyed:
             return keyed
@@ -196,18 +255,45 @@ def segment_of(flat: Flat, ids: pa.Array, texts: pa.Array, options: BuildOptions
     if options.is_strict:
         flat = with_inner_attributes(flat)
     spaces, coded = code_spaces(flat)
-    rows, _ = pattern_rows(flat.names, flat.patterns)
     statistics = options.statistics
-    weights = (
-        weights_of_constants(flat, spaces, coded)
-        if statistics is None
-        else statistics.weights(flat.names, spaces, flat.patterns)
+    known = weights_of_constants(flat, spaces, coded) if statistics is None else statistics.weights(flat.names, spaces)
+    literals, chances = _literals_of(flat, statistics)
+    rows = Rows(
+        (literals.slot + len(flat.names)).astype(np.int32),
+        {attribute: len(flat.names) + slot for slot, attribute in enumerate(literals.attribute.tolist())},
+        literals.slot_literal,
     )
+    weights = _planning.Weights(*known, chances, literals.mode, literals.needed_start, literals.needed)
     tables, failed = build_tables(flat, spaces, coded, rows, weights, options)
     if len(failed):
         raise DiagramLimitError([int(row) for row in failed], min(options.limits.diagram_nodes, MOST_NODES))
     kept = given if flat.count < KEPT_FLAT else None
-    return Segment(ids, texts, flat.names, spaces, flat.patterns, tables, options.defaults_in_force, kept)
+    literals = replace(literals, mode=_modes(literals.mode, tables))
+    return Segment(ids, texts, flat.names, spaces, flat.patterns, literals, tables, options.defaults_in_force, kept)
+
+
+def _literals_of(flat: Flat, statistics: Statistics | None) -> tuple[TextIndex, NDArray[np.float64]]:
+    """The literals of the patterns, and how likely each pattern is to be true."""
+    if not flat.patterns:
+        return no_texts(), np.empty(0)
+    needs = needs_of(flat.names, flat.patterns)
+    if statistics is None:
+        literals = text_index(needs, {})
+        named = np.bincount(flat.leaf_text[flat.leaf_operator == PATTERN], minlength=len(flat.patterns))
+        return literals, pattern_chances(literals, literal_chances(literals, named))
+    every, numbered = every_literal(needs)
+    chances = statistics.literals(flat.names, every)
+    literals = text_index(needs, dict(zip(numbered, chances.tolist(), strict=True)))
+    return literals, pattern_chances(literals, statistics.literals(flat.names, literals))
+
+
+def _modes(mode: NDArray[np.uint8], tables: Tables) -> NDArray[np.uint8]:
+    """What swept subscriptions ask for is asked of all events: it is found out beforehand, all of it at once."""
+    atoms = tables.sweep_atoms
+    asked = np.unique(atoms[(atoms[:, 0] & 0xFF) > NOT_RANGE, 1])
+    found = mode.copy()
+    found[asked[mode[asked] == VERIFIED]] = DENSE
+    return found
 
 
 class DiagramLimitError(LimitError):

@@ -1,28 +1,24 @@
 """What sampled events tell about how likely values are: it chooses accesses, pivots and the order of tests.
 
 Without statistics, a segment guesses from its own constants. With them, each attribute's codes are weighed by how
-many sampled events have them, missing included; a code that no sampled event has keeps a small weight.
+many sampled events have them, missing included; a code that no sampled event has keeps a small weight. The literals of
+tests on text are weighed by how many sampled texts they occur in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from covey.events import Batch, columns
-from covey.filters import Predicate
-from covey.kernels import on_demand
 from covey.matching.coding import CodeSpaces
 from covey.matching.encoding import Encoder
-
-if TYPE_CHECKING:
-    from covey.kernels.planning import Weights
-
-_planning = on_demand("planning")
+from covey.matching.tables import Knowledge
+from covey.matching.text_index import TextIndex, no_texts
 
 _SAMPLE = 20_000
 _UNSEEN = 0.1
@@ -44,9 +40,9 @@ class Statistics:
             count = sample
         self._events, self.count = events, count
 
-    def weights(self, names: list[str], spaces: CodeSpaces, patterns: list[Predicate]) -> Weights:
+    def weights(self, names: list[str], spaces: CodeSpaces) -> Knowledge:
         """How likely each code is among the sampled events."""
-        encoder = Encoder(names, spaces, patterns, {})
+        encoder = Encoder(names, spaces, [], no_texts(), {})
         batch = columns(self._events, names)
         codes = encoder.encode(batch, encoder.prepare(batch), 0, self.count)
         offsets = np.concatenate(([0], np.cumsum(spaces.size.astype(np.int64) + 1)))
@@ -58,8 +54,21 @@ class Statistics:
             density[first : first + size] = seen + _UNSEEN / size
         running = np.cumsum(density)
         starts = np.repeat(running[offsets[:-1]], np.diff(offsets)) if len(names) else running
-        found: Weights = _planning.Weights(running - starts, offsets)
-        return found
+        return Knowledge(running - starts, offsets)
+
+    def literals(self, names: list[str], index: TextIndex) -> NDArray[np.float64]:
+        """How likely each literal is to occur in its attribute's text, among the sampled events."""
+        seen = np.full(index.literals, _UNSEEN)
+        tested = [names[attribute] for attribute in index.attribute.tolist()]
+        pieces = columns(self._events, tested).pieces
+        for slot, name in enumerate(tested):
+            for piece in pieces.get(name, ()):
+                if piece.type == "string":
+                    assert piece.dictionary is not None
+                    often = np.bincount(piece.values, minlength=len(piece.dictionary))
+                    offsets, found = index.find(slot, piece.dictionary)
+                    seen += np.bincount(found, np.repeat(often, np.diff(offsets)), minlength=index.literals)
+        return np.minimum(1.0, seen / max(1, self.count))
 
 
 def _taken(events: Any, rows: NDArray[np.int64]) -> Any:

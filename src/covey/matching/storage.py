@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import mmap
 import os
 import struct
@@ -29,22 +30,53 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from covey.errors import FilterError, IndexFileError
+from covey.events import Schema
 from covey.filters import Predicate, Semantics
 from covey.filters.terms import is_path, term_of
 from covey.filters.values import Scalar
+from covey.kernels.opcodes import DENSE, VERIFIED
 from covey.language import from_json, to_json
+from covey.limits import DEFAULT_LIMITS, Limits
+from covey.matching.bulk import compile_rows
 from covey.matching.coding import CodeSpaces
+from covey.matching.learned import LEARNED
+from covey.matching.options import BuildOptions
 from covey.matching.segment import Segment
 from covey.matching.tables import Tables
+from covey.matching.text_index import TextIndex, no_texts
+
+log = logging.getLogger("covey.matching")
 
 MAGIC = b"COVEYIX\x01"
 LAYOUT = 1
 """To be raised with every change of the arrays."""
 _LAYOUT_WITH_TERMS = 2
 """Of files with terms that aren't attributes: what doesn't know terms must not take their names for attributes'."""
+_LAYOUT_WITH_TEXTS = 3
+"""Of files with patterns, whose literals have an automaton. Files of the layouts before have patterns without one:
+what has patterns there is built anew from its texts."""
 _HEADER = struct.Struct("<8sQII")
 _ALIGNMENT = 64
 _SPACE_ARRAYS = ("base", "size", "starts", "numbers", "remainders", "ordered_texts")
+
+
+class StoredPatterns(Sequence[Predicate]):
+    """The patterns of a file, read when they are asked for. Those that literals decide aren't kept."""
+
+    def __init__(self, kept: Mapping[str, Any], count: int) -> None:
+        self._kept, self._count = kept, count
+        self._read: dict[int, Predicate] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, number: Any) -> Any:
+        found = self._read.get(number)
+        if found is None:
+            pattern = from_json(self._kept[str(number)])
+            assert isinstance(pattern, Predicate)
+            found = self._read[number] = pattern
+        return found
 
 
 def index_header(
@@ -85,9 +117,7 @@ def write_index(
             entries[name] = [flat.dtype.str, list(flat.shape), offset, _checksum(flat)]
             arrays.append(flat)
             offset += -(-flat.nbytes // _ALIGNMENT) * _ALIGNMENT
-        described.append(
-            {"names": segment.names, "patterns": [to_json(pattern) for pattern in segment.patterns], "arrays": entries}
-        )
+        described.append({"names": segment.names, "patterns": _kept_patterns(segment), "arrays": entries})
     manifest = json.dumps(
         {**header, "layout": _layout(segments), "segments": described, "length": offset}, separators=(",", ":")
     ).encode()
@@ -116,7 +146,15 @@ def write_index(
         os.close(directory)
 
 
+def _kept_patterns(segment: Segment) -> dict[str, Any]:
+    """The patterns that literals don't decide, by number."""
+    kept = np.flatnonzero((segment.literals.mode == DENSE) | (segment.literals.mode == VERIFIED))
+    return {str(number): to_json(segment.patterns[number]) for number in kept.tolist()}
+
+
 def _layout(segments: list[tuple[Segment, NDArray[np.uint8]]]) -> int:
+    if any(segment.literals.slots for segment, _ in segments):
+        return _LAYOUT_WITH_TEXTS
     plain = all(is_path(name) for segment, _ in segments for name in segment.names)
     return LAYOUT if plain else _LAYOUT_WITH_TERMS
 
@@ -140,7 +178,7 @@ def _pad(file: BinaryIO) -> None:
 
 
 def read_index(
-    path: str | os.PathLike[str], *, verify: bool = True
+    path: str | os.PathLike[str], *, verify: bool = True, limits: Limits = DEFAULT_LIMITS
 ) -> tuple[dict[str, Any], list[tuple[Segment, NDArray[np.uint8]]]]:
     """Map a file; the header (`index_header`) and the segments with their bitmaps of deletions."""
     try:
@@ -163,7 +201,7 @@ def read_index(
         raise IndexFileError(
             f"{path}: cut off ({size:,} bytes of {body + manifest['length']:,}); build the index again"
         )
-    if manifest.get("layout") not in (LAYOUT, _LAYOUT_WITH_TERMS):
+    if manifest.get("layout") not in (LAYOUT, _LAYOUT_WITH_TERMS, _LAYOUT_WITH_TEXTS):
         raise IndexFileError(f"{path}: written by a version of covey with another layout; build the index again")
     segments = []
     _check_terms(path, manifest)
@@ -179,8 +217,33 @@ def read_index(
             if verify and _checksum(flat) != expected:
                 raise IndexFileError(f"{path}: damaged (checksum of {name} is wrong); build the index again")
             arrays[name] = flat.reshape(shape)
-        segments.append((_segment(described, arrays, manifest.get("defaults", {})), arrays["deleted"]))
+        if described["patterns"] and manifest["layout"] < _LAYOUT_WITH_TEXTS:
+            segments.append((_rebuilt(path, manifest, arrays, limits), arrays["deleted"]))
+        else:
+            segments.append((_segment(described, arrays, manifest.get("defaults", {})), arrays["deleted"]))
     return manifest, segments
+
+
+def _rebuilt(
+    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], limits: Limits
+) -> Segment:
+    """A segment of an older layout, compiled from its texts."""
+    ids, texts = _texts("ids", arrays).to_pylist(), _texts("texts", arrays).to_pylist()
+    log.warning(
+        "%s has an older layout: its %s subscriptions are built anew; save the index again to keep that",
+        path, f"{len(ids):,}",
+    )  # fmt: skip
+    schema = Schema.from_json(header["schema"]) if header.get("schema") is not None else None
+    order = header.get("order", "selectivity")
+    options = BuildOptions(
+        header["semantics"], schema, schema.defaults if schema is not None else {}, limits,
+        "attribute" if order == LEARNED else order, attributes=tuple(header.get("attributes", ())),
+    )  # fmt: skip
+    segment, errors = compile_rows(list(zip(ids, texts, strict=True)), options)
+    if errors or segment is None:
+        reason = f"subscription {errors[0].id!r}: {errors[0].error}" if errors else "it has no subscription"
+        raise IndexFileError(f"{path}: of an older layout, and it can't be built anew: {reason}")
+    return segment
 
 
 def _arrays(segment: Segment) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -191,6 +254,9 @@ def _arrays(segment: Segment) -> Iterator[tuple[str, NDArray[Any]]]:
         yield f"space.{name}", getattr(segment.spaces, name)
     for field in fields(Tables):
         yield f"table.{field.name}", getattr(segment.tables, field.name)
+    if segment.literals.slots:
+        for field in fields(TextIndex):
+            yield f"literals.{field.name}", getattr(segment.literals, field.name)
 
 
 def _text_arrays(name: str, texts: pa.Array) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -217,13 +283,16 @@ def _segment(
 ) -> Segment:
     spaces = CodeSpaces(**{name: arrays[f"space.{name}"] for name in _SPACE_ARRAYS}, texts=_texts("constants", arrays))
     tables = Tables(**{field.name: arrays[f"table.{field.name}"] for field in fields(Tables)})
-    patterns = [from_json(pattern) for pattern in described["patterns"]]
+    literals = no_texts()
+    if "literals.mode" in arrays:
+        literals = TextIndex(**{field.name: arrays[f"literals.{field.name}"] for field in fields(TextIndex)})
     return Segment(
         ids=_texts("ids", arrays),
         texts=_texts("texts", arrays),
         names=described["names"],
         spaces=spaces,
-        patterns=[pattern for pattern in patterns if isinstance(pattern, Predicate)],
+        patterns=StoredPatterns(described["patterns"] or {}, len(literals.mode)),
+        literals=literals,
         tables=tables,
         defaults=defaults,
     )

@@ -3,13 +3,15 @@
 A table has key attributes (none, one or several) and perhaps a pivot attribute. Its partitions are the distinct codes
 of the key; a partition's entries stand in the order of the lower end of their pivot interval. An entry is one way to
 reach one subscription: the pivot interval, and the diagram that decides the rest. An event reaches an entry if it has
-the partition's key and its pivot code lies in the entry's interval.
+the partition's key and its pivot code lies in the entry's interval. Where subscriptions are filed under what must occur
+in a text, the key is a literal, and an event reaches the partitions of all that occur in its text.
 
 All tables of a segment share flat arrays, so that a segment is a handful of plain arrays in a file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +20,21 @@ from numpy.typing import NDArray
 
 from covey.filters.terms import is_path
 from covey.kernels import on_demand
-from covey.kernels.opcodes import COMPOSITE, GT, LE, LT, NOT_RANGE, NULL_SAFE_EQ, POINT, SPAN, STRING, SWEEP
+from covey.kernels.opcodes import (
+    COMPOSITE,
+    GT,
+    LE,
+    LT,
+    NOT_RANGE,
+    NULL_SAFE_EQ,
+    OCCURS,
+    POINT,
+    SPAN,
+    STRING,
+    SWEEP,
+    TEXT_KEY,
+    VERIFIED,
+)
 from covey.matching.coding import CodedLeaves, CodeSpaces
 from covey.matching.lowering import Flat
 from covey.matching.options import BuildOptions
@@ -55,14 +71,15 @@ class Tables:
     """Everything the matching kernels read, as arrays."""
 
     keys: NDArray[np.int32]
-    """[table, 4]: key attributes, NO_ATTRIBUTE where there are fewer."""
+    """[table, 4]: key attributes, NO_ATTRIBUTE where there are fewer; or a row of texts and TEXT_KEY."""
     pivot: NDArray[np.int32]
     """[table]: pivot attribute or NO_ATTRIBUTE."""
     lookup_start: NDArray[np.int64]
-    """[table + 1]: one key: codes in `lookup`; several: slots in `slot_key`, `slot_partition`."""
+    """[table + 1]: one key: codes (or literals of the text's slot) in `lookup`; several: slots in `slot_key`,
+    `slot_partition`."""
     slot_start: NDArray[np.int64]
     lookup: NDArray[np.int32]
-    """[code]: the partition's number, -1 for none."""
+    """[code or literal]: the partition's number, -1 for none."""
     slot_key: NDArray[np.int64]
     """Open addressing; -1 is free. A table's slots are a power of two."""
     slot_partition: NDArray[np.int32]
@@ -106,7 +123,24 @@ class Tables:
         return sum(int(getattr(self, field.name).nbytes) for field in fields(self))
 
 
-def weights_of_constants(flat: Flat, spaces: CodeSpaces, coded: CodedLeaves) -> Weights:
+class Rows(NamedTuple):
+    """The rows of codes behind those of attributes: the distinct values of attributes that patterns test."""
+
+    of_pattern: NDArray[np.int32]
+    """[pattern]: the row of what it tests."""
+    of_attribute: Mapping[int, int]
+    first_literal: NDArray[np.int32]
+    """[row behind attributes + 1]: the first literal of its texts."""
+
+
+class Knowledge(NamedTuple):
+    """How likely codes are, as cumulative sums with a stretch for each attribute."""
+
+    cumulative: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+
+
+def weights_of_constants(flat: Flat, spaces: CodeSpaces, coded: CodedLeaves) -> Knowledge:
     """Weights without any knowledge of events: a code is as likely as subscriptions name it. Subscriptions ask for
     what there is, so this is a fair guess; half of the weight of every attribute lies on its being missing."""
     offsets = np.concatenate(([0], np.cumsum(spaces.size.astype(np.int64) + 1)))
@@ -121,7 +155,7 @@ def weights_of_constants(flat: Flat, spaces: CodeSpaces, coded: CodedLeaves) -> 
     return cumulated(density, offsets)
 
 
-def cumulated(density: NDArray[np.float64], offsets: NDArray[np.int64]) -> Weights:
+def cumulated(density: NDArray[np.float64], offsets: NDArray[np.int64]) -> Knowledge:
     """Weights from a density whose stretch for an attribute has a leading slot, then one for each code."""
     density = density.copy()
     density[offsets[:-1]] = 0.0
@@ -131,15 +165,14 @@ def cumulated(density: NDArray[np.float64], offsets: NDArray[np.int64]) -> Weigh
         density[missing] = np.maximum(totals, 1.0)
     running = np.cumsum(density)
     starts = np.repeat(running[offsets[:-1]], np.diff(offsets)) if len(missing) else running
-    found: Weights = _planning.Weights(running - starts, offsets)
-    return found
+    return Knowledge(running - starts, offsets)
 
 
 def build_tables(
     flat: Flat,
     spaces: CodeSpaces,
     coded: CodedLeaves,
-    pattern_row: NDArray[np.int32],
+    rows: Rows,
     weights: Weights,
     options: BuildOptions,
 ) -> tuple[Tables, NDArray[np.int64]]:
@@ -154,18 +187,18 @@ def build_tables(
     estimates = _planning.group_costs(units, weights)
     signature = _planning.signatures(units, weights, len(flat.names) >= MOST_IN_SIGNATURE)
     composite = _worthwhile_composites(signature, units.subscription, sizes)
-    chance = _sweep_chance(units.atoms, spaces)
+    chance = _sweep_chance(units.atoms, len(spaces.numbers) + len(spaces.texts) + len(flat.patterns))
     accesses = _planning.choose_accesses(units, weights, estimates, signature, composite, chance)
     if chance <= 1.0 and np.count_nonzero(accesses.sort == SWEEP) > _SWEEP_ALL * flat.count:
         accesses = _planning.choose_accesses(units, weights, estimates, signature, composite, _ALL_SWEPT)
 
-    filed = _filed(accesses, units, signature, sizes)
+    filed = _filed(accesses, units, signature, sizes, rows)
     pivot = _choose_pivots(filed, accesses, units, weights, signature)
     ranks, group_rank = _ranks(options, flat, units.atoms, estimates.chance, weights)
     pivots = pivot[filed.table] if len(filed.table) else filed.table.astype(np.int32)
     entries, over = _planning.lay_out(accesses, pivots, units, ranks, group_rank, signature, node_limit)
     failed[units.subscription[accesses.unit[over == 1]]] = 1
-    tables = _assemble(filed, pivot, entries, units.subscription[accesses.unit], sizes, pattern_row)
+    tables = _assemble(filed, pivot, entries, units.subscription[accesses.unit], sizes, rows)
     return tables, np.flatnonzero(failed)
 
 
@@ -183,25 +216,32 @@ class _Filed(NamedTuple):
     key: NDArray[np.int64]
 
 
-def _filed(accesses: Accesses, units: Units, signature: NDArray[np.int64], sizes: NDArray[np.int32]) -> _Filed:
+def _filed(
+    accesses: Accesses, units: Units, signature: NDArray[np.int64], sizes: NDArray[np.int32], rows: Rows
+) -> _Filed:
     atoms = units.atoms
     is_composite, is_point = accesses.sort == COMPOSITE, accesses.sort == POINT
     attribute = np.where(accesses.atom >= 0, atoms[accesses.atom, 0] if len(atoms) else 0, NO_ATTRIBUTE)
+    is_text = accesses.sort == OCCURS
+    if is_text.any():
+        row_of = np.full(len(sizes), NO_ATTRIBUTE, dtype=np.int32)
+        row_of[list(rows.of_attribute)] = list(rows.of_attribute.values())
+        attribute = np.where(is_text, row_of[attribute], attribute)
     identity = np.where(is_composite, signature[accesses.unit] if len(signature) else 0, attribute.astype(np.int64))
     table_key = np.stack([accesses.sort.astype(np.int64), identity], axis=1)
     distinct, table = np.unique(table_key, axis=0, return_inverse=True)
     key = np.zeros(len(accesses.unit), dtype=np.int64)
     if len(atoms):
         key[is_point] = atoms[accesses.atom[is_point], 2]
+    key[is_text] = accesses.literal[is_text] - rows.first_literal[attribute[is_text] - len(sizes)]
     key[is_composite] = _planning.composite_keys(accesses.unit[is_composite], units, signature, sizes)
     return _Filed(distinct, table.reshape(-1).astype(np.int64), key)
 
 
-def _sweep_chance(atoms: NDArray[np.int32], spaces: CodeSpaces) -> float:
+def _sweep_chance(atoms: NDArray[np.int32], constants: int) -> float:
     """How likely a subscription must be to match to be swept. Sweeping pays where many diagrams share few atoms; how
-    many distinct ones there are is guessed from the constants."""
-    constants = len(spaces.numbers) + len(spaces.texts) + 1
-    return _SWEPT_CHANCE if len(atoms) >= _SHARED_ATOMS * constants else 2.0
+    many distinct ones there are is guessed from the constants and patterns."""
+    return _SWEPT_CHANCE if len(atoms) >= _SHARED_ATOMS * (constants + 1) else 2.0
 
 
 def _distinct_rows(rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -278,15 +318,17 @@ def _ranks(
     low, high = np.where(plain, atoms[:, 2], 0), np.where(plain, atoms[:, 3], 0)
     share = (weights.cumulative[first + high + 1] - weights.cumulative[first + low]) / weights.cumulative[last]
     share = np.where(atoms[:, 1] == NOT_RANGE, 1.0 - share, share)
-    patterns = np.array([0.0, 0.0, 0.25, 0.5, 0.75, 0.75])
-    # A pattern costs a gather for each event, so it is asked after plain ranges of a like chance.
-    share = np.where(plain, share, patterns[atoms[:, 1]] + 0.5)
+    if not plain.all():
+        # A pattern costs a search for each event, so it is asked after plain ranges of a like chance; and what must be
+        # verified costs far more.
+        share[~plain] = _planning.atom_chances(atoms[~plain], weights)
+        share[~plain] += np.where(weights.mode[atoms[~plain, 2]] == VERIFIED, 1.0, 0.5)
     return share.astype(np.float32), chance.astype(np.float32)
 
 
 def _assemble(
     filed: _Filed, pivot: NDArray[np.int32], entries: Entries, subscription: NDArray[np.int32],
-    sizes: NDArray[np.int32], pattern_row: NDArray[np.int32],
+    sizes: NDArray[np.int32], rows_of: Rows,
 ) -> Tables:  # fmt: skip
     distinct, table, key = filed
     low, high, start, end, nodes = entries
@@ -313,6 +355,13 @@ def _assemble(
             lookup = np.full(int(sizes[identity]), -1, dtype=np.int32)
             lookup[key[heads[first:last]]] = np.arange(first, last)
             lookups.append(lookup)
+        elif sort == OCCURS:
+            keys[number, :2] = identity, TEXT_KEY
+            slot = int(identity) - len(sizes)
+            size = rows_of.first_literal[slot + 1] - rows_of.first_literal[slot]
+            lookup = np.full(int(size), -1, dtype=np.int32)
+            lookup[key[heads[first:last]]] = np.arange(first, last)
+            lookups.append(lookup)
         elif sort == COMPOSITE:
             attributes = signature_attributes(int(identity))
             keys[number, : len(attributes)] = attributes
@@ -324,7 +373,7 @@ def _assemble(
 
     rows = nodes[:, 0].copy()
     patterned = nodes[:, 1] > NOT_RANGE
-    rows[patterned] = pattern_row[nodes[patterned, 2]]
+    rows[patterned] = rows_of.of_pattern[nodes[patterned, 2]]
     packed = _packed(nodes, rows)
     sweep_atoms, sweep_node_atom = _distinct_rows(packed[:swept, :3])
     use_start, uses = _uses(table, start, end, rows, len(distinct))

@@ -27,7 +27,6 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from covey.filters.predicates import TextTest
 from covey.filters.terms import term_of
 from covey.kernels.opcodes import BOOLEAN, NUMBER, STRING
 from covey.matching import Index
@@ -109,9 +108,9 @@ def unfit(index: Index, fields: Fields) -> set[str]:
             kind = fields.type_of(name)
             if kind is None or not kinds <= _comparable(kind):
                 wrong.add(name)
-        for pattern in segment.patterns:
-            if isinstance(pattern, TextTest) and STRING not in _comparable(fields.type_of(pattern.attribute)):
-                wrong.add(pattern.attribute)
+        for name in segment.tested_as_text():
+            if STRING not in _comparable(fields.type_of(name)):
+                wrong.add(name)
     return wrong
 
 

@@ -1,0 +1,418 @@
+"""Kernels that find which of many literals occur in texts: Aho and Corasick's automaton over UTF-8 bytes, in arrays.
+
+A literal is looked for anywhere, at the start, at the end, or as the whole text. Each attribute has a tree of states
+for each of these, as the text is and in lower case (`ROOTS` of them); literals at the end stand reversed. A literal's
+states go only as far as it takes to tell it from all others of its tree (four bytes at least); the rest of its bytes is
+compared in place. So a literal takes a handful of states, no two uncompared rests start at the same byte of a text, and
+one scan takes time in the text's length, in its hits, and in a rest's length for each byte at worst.
+
+Memory layout. States are numbered breadth first, so the children of a state follow each other:
+
+    first_child[s] : first_child[s + 1]    the children of s, ascending by label[child], the byte that leads there
+    fail[s]                                the state of the longest proper suffix; -1 in trees that aren't "anywhere"
+    emit[s]                                where its hits are listed, or -1 where neither it nor its suffixes have any
+
+    hit_literal[r], hit_depth[r]           the literal of that state itself (-1: only suffixes have one), and how many
+                                           of its bytes the way there has compared
+    up_whole[r], up_rest[r]                the next shorter suffix with a literal that is decided there, and with one
+                                           whose rest is still to be compared
+
+A text that has no byte above 127 is put into lower case on the way; others come with their lower case.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from covey.kernels.jit import inlined, inner, kernel
+from covey.kernels.segments import row_at
+from covey.kernels.sorting import sort_integers
+from covey.kernels.types import Bytes, FrozenBytes, Int32s, Int64, Int64s, UInt16s
+
+ANYWHERE, START, END, WHOLE = range(4)
+"""Where a literal is looked for."""
+IN_LOWER_CASE = 4
+"""Added to these for literals that are looked for in a text's lower case."""
+ROOTS = 8
+_LEAST_DEPTH = 4
+_DENSE = 256
+
+
+class Automaton(NamedTuple):
+    """The states of all attributes of a segment, and their literals."""
+
+    roots: Int32s
+    """[slot * ROOTS + tree]: the root's state, or -1 for a tree without literals."""
+    root_row: Int32s
+    """[slot * ROOTS + tree]: its place in `dense`, or -1."""
+    dense: Int32s
+    """[row * 256 + byte]: the children of roots of "anywhere" by their byte, or -1."""
+    label: Bytes
+    first_child: Int32s
+    fail: Int32s
+    emit: Int32s
+    hit_literal: Int32s
+    hit_depth: UInt16s
+    up_whole: Int32s
+    up_rest: Int32s
+    literal_start: Int64s
+    literal_bytes: Bytes
+    """Literal i is bytes[start[i] : start[i + 1]], those at the end reversed."""
+
+
+class Texts(NamedTuple):
+    """Texts in Arrow's layout, and the lower case of those that aren't ASCII."""
+
+    starts: Int64s
+    data: Bytes
+    lowered: Int32s
+    """Which of those below a text's lower case is; -1 where it is ASCII."""
+    lowered_starts: Int64s
+    lowered_data: Bytes
+
+
+@inlined
+def automaton_at(at):
+    """Views on an automaton's arrays, in the order of its fields (`segments`)."""
+    return Automaton(
+        row_at(at, 0, np.int32), row_at(at, 1, np.int32), row_at(at, 2, np.int32), row_at(at, 3, np.uint8),
+        row_at(at, 4, np.int32), row_at(at, 5, np.int32), row_at(at, 6, np.int32), row_at(at, 7, np.int32),
+        row_at(at, 8, np.uint16), row_at(at, 9, np.int32), row_at(at, 10, np.int32), row_at(at, 11, np.int64),
+        row_at(at, 12, np.uint8),
+    )  # fmt: skip
+
+
+@inlined
+def texts_at(at):
+    """Views on texts, in the order of their fields."""
+    return Texts(
+        row_at(at, 0, np.int64), row_at(at, 1, np.uint8), row_at(at, 2, np.int32), row_at(at, 3, np.int64),
+        row_at(at, 4, np.uint8),
+    )  # fmt: skip
+
+
+@inner
+def _grown(array, needed):
+    if needed <= len(array):
+        return array
+    larger = np.empty(max(needed, 2 * len(array)), array.dtype)
+    for i in range(len(array)):
+        larger[i] = array[i]
+    return larger
+
+
+@inner
+def _common(starts, data, one, other):
+    """How many bytes two literals begin with alike."""
+    length = min(starts[one + 1] - starts[one], starts[other + 1] - starts[other])
+    for k in range(length):
+        if data[starts[one] + k] != data[starts[other] + k]:
+            return k
+    return length
+
+
+@inner
+def _child(state, byte, label, first_child):
+    low, high = np.int64(first_child[state]), np.int64(first_child[state + 1])
+    while low < high:
+        middle = (low + high) >> 1
+        if label[middle] < byte:
+            low = middle + 1
+        else:
+            high = middle
+    if low < first_child[state + 1] and label[low] == byte:
+        return low
+    return np.int64(-1)
+
+
+@kernel
+def build_states(starts: Int64s, data: FrozenBytes, tree: Int32s, trees: Int64):
+    """The states of literals that are distinct and ascending by (tree, bytes): roots, label, first_child, the literal
+    that ends or becomes certain at each state (-1 for none), and each state's depth."""
+    count = len(starts) - 1
+    kept = np.empty(count, np.int64)
+    for i in range(count):
+        shared = np.int64(0)
+        if i > 0 and tree[i - 1] == tree[i]:
+            shared = np.int64(_common(starts, data, i - 1, i))
+        if i + 1 < count and tree[i + 1] == tree[i]:
+            shared = max(shared, np.int64(_common(starts, data, i, i + 1)))
+        kept[i] = min(max(shared + 1, _LEAST_DEPTH), starts[i + 1] - starts[i])
+    roots = np.full(trees, -1, np.int32)
+    room = count + 1024
+    first, last = np.empty(room, np.int32), np.empty(room, np.int32)
+    depth, own = np.empty(room, np.int32), np.empty(room, np.int32)
+    label, first_child = np.empty(room, np.uint8), np.empty(room, np.int32)
+    states = 0
+    i = 0
+    while i < count:
+        j = i
+        while j < count and tree[j] == tree[i]:
+            j += 1
+        first, last, depth = _grown(first, states + 1), _grown(last, states + 1), _grown(depth, states + 1)
+        own, label, first_child = _grown(own, states + 1), _grown(label, states + 1), _grown(first_child, states + 1)
+        first[states], last[states], depth[states], label[states] = i, j, 0, 0
+        roots[tree[i]] = states
+        states += 1
+        i = j
+    state = 0
+    while state < states:
+        own[state] = -1
+        first_child[state] = states
+        i, end, level = np.int64(first[state]), np.int64(last[state]), np.int64(depth[state])
+        if kept[i] == level:
+            own[state] = i
+            i += 1
+        while i < end:
+            byte = data[starts[i] + level]
+            j = i + 1
+            while j < end and data[starts[j] + level] == byte:
+                j += 1
+            first, last, depth = _grown(first, states + 1), _grown(last, states + 1), _grown(depth, states + 1)
+            own, label = _grown(own, states + 1), _grown(label, states + 1)
+            first_child = _grown(first_child, states + 1)
+            first[states], last[states], depth[states], label[states] = i, j, level + 1, byte
+            states += 1
+            i = j
+        state += 1
+    first_child = _grown(first_child, states + 1)
+    first_child[states] = states
+    return roots, label[:states].copy(), first_child[: states + 1].copy(), own[:states].copy(), depth[:states].copy()
+
+
+@kernel
+def build_links(roots: Int32s, label: Bytes, first_child: Int32s, own: Int32s, depth: Int32s, starts: Int64s):
+    """What is left of an automaton: fail, emit, hit_literal, hit_depth, up_whole, up_rest, and roots' dense rows."""
+    states = len(label)
+    fail, emit = np.full(states, -1, np.int32), np.full(states, -1, np.int32)
+    anywhere = np.zeros(states, np.uint8)
+    root_row = np.full(len(roots), -1, np.int32)
+    rows = 0
+    for tree in range(len(roots)):
+        if roots[tree] >= 0 and (tree & 3) == ANYWHERE:
+            anywhere[roots[tree]] = 1
+            root_row[tree] = rows
+            rows += 1
+    dense = np.full(rows * _DENSE, -1, np.int32)
+    for tree in range(len(roots)):
+        if root_row[tree] >= 0:
+            for child in range(first_child[roots[tree]], first_child[roots[tree] + 1]):
+                dense[root_row[tree] * _DENSE + label[child]] = child
+    room = 1024
+    hit_literal, hit_depth = np.empty(room, np.int32), np.empty(room, np.uint16)
+    up_whole, up_rest = np.empty(room, np.int32), np.empty(room, np.int32)
+    hits = 0
+    for state in range(states):
+        # Breadth first: whatever a state fails to is linked already.
+        for child in range(first_child[state], first_child[state + 1]):
+            if anywhere[state]:
+                anywhere[child] = 1
+                back = np.int64(fail[state])
+                target = np.int64(state) if depth[state] == 0 else np.int64(-1)
+                while back >= 0:
+                    target = _child(back, label[child], label, first_child)
+                    if target >= 0:
+                        break
+                    if depth[back] == 0:
+                        target = back
+                        break
+                    back = np.int64(fail[back])
+                fail[child] = target
+        suffix = emit[fail[state]] if fail[state] >= 0 else np.int32(-1)
+        if own[state] < 0:
+            emit[state] = suffix
+            continue
+        hit_literal, hit_depth = _grown(hit_literal, hits + 1), _grown(hit_depth, hits + 1)
+        up_whole, up_rest = _grown(up_whole, hits + 1), _grown(up_rest, hits + 1)
+        hit_literal[hits], hit_depth[hits] = own[state], depth[state]
+        up_whole[hits], up_rest[hits] = -1, -1
+        if suffix >= 0:
+            literal = np.int64(hit_literal[suffix])
+            is_whole = starts[literal + 1] - starts[literal] == hit_depth[suffix]
+            up_whole[hits] = suffix if is_whole else up_whole[suffix]
+            up_rest[hits] = up_rest[suffix] if is_whole else suffix
+        emit[state] = hits
+        hits += 1
+    return (
+        fail, emit, hit_literal[:hits].copy(), hit_depth[:hits].copy(), up_whole[:hits].copy(), up_rest[:hits].copy(),
+        root_row, dense,
+    )  # fmt: skip
+
+
+@inner
+def _rest_holds(automaton, literal, depth, data, at, end):
+    """Whether the text has the literal at a place, of which `depth` bytes are known to be alike."""
+    first = automaton.literal_start[literal]
+    length = automaton.literal_start[literal + 1] - first
+    if at + length > end:
+        return False
+    for k in range(depth, length):
+        byte = data[at + k]
+        if automaton.literal_bytes[first + k] != byte:
+            return False
+    return True
+
+
+@inner
+def _lower(byte):
+    return np.uint8(byte + 32) if 65 <= byte <= 90 else np.uint8(byte)
+
+
+@inner
+def _rest_holds_lower(automaton, literal, depth, data, at, end):
+    first = automaton.literal_start[literal]
+    length = automaton.literal_start[literal + 1] - first
+    if at + length > end:
+        return False
+    for k in range(depth, length):
+        if automaton.literal_bytes[first + k] != _lower(data[at + k]):
+            return False
+    return True
+
+
+@inner
+def _add(hits, count, literal):
+    if count == len(hits):
+        hits = _grown(hits, count + 1)
+    hits[count] = literal
+    return hits
+
+
+@inner
+def _anywhere(automaton, tree, data, begin, end, lower, seen, stamp, hits, count):
+    """Literals that occur anywhere."""
+    root = np.int64(automaton.roots[tree])
+    row = np.int64(automaton.root_row[tree]) * _DENSE
+    label, first_child, fail, emit, dense = (
+        automaton.label, automaton.first_child, automaton.fail, automaton.emit, automaton.dense
+    )  # fmt: skip
+    state = root
+    for at in range(begin, end):
+        byte = data[at]
+        if lower:
+            byte = _lower(byte)
+        while True:
+            if state == root:
+                found = np.int64(dense[row + byte])
+                if found >= 0:
+                    state = found
+                break
+            low, high = np.int64(first_child[state]), np.int64(first_child[state + 1])
+            if high - low > 8:
+                found = _child(state, byte, label, first_child)
+            else:
+                found = np.int64(-1)
+                while low < high:
+                    if label[low] == byte:
+                        found = low
+                        break
+                    low += 1
+            if found >= 0:
+                state = found
+                break
+            state = np.int64(fail[state])
+        hit = np.int64(emit[state])
+        if hit < 0:
+            continue
+        literal = np.int64(automaton.hit_literal[hit])
+        depth = np.int64(automaton.hit_depth[hit])
+        is_whole = automaton.literal_start[literal + 1] - automaton.literal_start[literal] == depth
+        whole = hit if is_whole else np.int64(automaton.up_whole[hit])
+        # Once a state's literals are told, so are those of all its suffixes.
+        while whole >= 0 and seen[whole] != stamp:
+            seen[whole] = stamp
+            hits = _add(hits, count, automaton.hit_literal[whole])
+            count += 1
+            whole = np.int64(automaton.up_whole[whole])
+        rest = np.int64(automaton.up_rest[hit]) if is_whole else hit
+        while rest >= 0:
+            if seen[rest] != stamp:
+                literal, depth = np.int64(automaton.hit_literal[rest]), np.int64(automaton.hit_depth[rest])
+                if lower:
+                    holds = _rest_holds_lower(automaton, literal, depth, data, at + 1 - depth, end)
+                else:
+                    holds = _rest_holds(automaton, literal, depth, data, at + 1 - depth, end)
+                if holds:
+                    seen[rest] = stamp
+                    hits = _add(hits, count, literal)
+                    count += 1
+            rest = np.int64(automaton.up_rest[rest])
+    return hits, count
+
+
+@inner
+def _at_edge(automaton, tree, data, begin, end, lower, hits, count):
+    """Literals at the start, at the end, or that are the whole text: one way down a tree."""
+    backwards, whole = (tree & 3) == END, (tree & 3) == WHOLE
+    state, depth, size = np.int64(automaton.roots[tree]), np.int64(0), end - begin
+    while True:
+        hit = np.int64(automaton.emit[state])
+        if hit >= 0:
+            literal = np.int64(automaton.hit_literal[hit])
+            first = automaton.literal_start[literal]
+            length = automaton.literal_start[literal + 1] - first
+            holds = length == size if whole else length <= size
+            k = depth
+            while holds and k < length:
+                byte = data[end - 1 - k] if backwards else data[begin + k]
+                holds = automaton.literal_bytes[first + k] == (_lower(byte) if lower else byte)
+                k += 1
+            if holds:
+                hits = _add(hits, count, literal)
+                count += 1
+        if depth == size:
+            return hits, count
+        byte = data[end - 1 - depth] if backwards else data[begin + depth]
+        state = _child(state, _lower(byte) if lower else byte, automaton.label, automaton.first_child)
+        if state < 0:
+            return hits, count
+        depth += 1
+
+
+@inner
+def _trees(automaton, first_tree, data, begin, end, lower, seen, stamp, hits, count):
+    if automaton.roots[first_tree + ANYWHERE] >= 0:
+        hits, count = _anywhere(automaton, first_tree + ANYWHERE, data, begin, end, lower, seen, stamp, hits, count)
+    for tree in range(first_tree + START, first_tree + WHOLE + 1):
+        if automaton.roots[tree] >= 0:
+            hits, count = _at_edge(automaton, tree, data, begin, end, lower, hits, count)
+    return hits, count
+
+
+@inner
+def literals_in(automaton, slot, texts, number, seen, stamp, hits, count):
+    """Append the literals of an attribute that occur in a text, ascending and distinct; gives the hits and their
+    number. `seen` has a place for each hit of the automaton, with no `stamp` in it yet."""
+    first_tree = slot * ROOTS
+    begin, end = texts.starts[number], texts.starts[number + 1]
+    start = count
+    hits, count = _trees(automaton, first_tree, texts.data, begin, end, False, seen, stamp, hits, count)
+    lowered = texts.lowered[number]
+    if lowered < 0:
+        hits, count = _trees(
+            automaton, first_tree + IN_LOWER_CASE, texts.data, begin, end, True, seen, stamp, hits, count
+        )
+    else:
+        hits, count = _trees(
+            automaton, first_tree + IN_LOWER_CASE, texts.lowered_data, texts.lowered_starts[lowered],
+            texts.lowered_starts[lowered + 1], False, seen, stamp, hits, count,
+        )  # fmt: skip
+    sort_integers(hits[start:count])
+    return hits, count
+
+
+@kernel
+def find_literals(automaton_addresses: Int64s, slot: Int64, text_addresses: Int64s):
+    """(offsets, literals): which literals of an attribute occur in each text."""
+    automaton, texts = automaton_at(automaton_addresses), texts_at(text_addresses)
+    number = len(texts.starts) - 1
+    offsets = np.zeros(number + 1, np.int64)
+    hits = np.empty(4 * number + 64, np.int32)
+    seen = np.full(len(automaton.hit_literal), -1, np.int32)
+    count = 0
+    for text in range(number):
+        hits, count = literals_in(automaton, slot, texts, text, seen, np.int32(text), hits, count)
+        offsets[text + 1] = count
+    return offsets, hits[:count].copy()
