@@ -105,9 +105,9 @@ def fill_slots(keys: Int64s, first: Int64, slots: Int64s, partitions: Int32s):
         partitions[np.intp(slot)] = first + i
 
 
-@inner
+@forced
 def find_partition(table, event, codes, segment):
-    """The partition that an event reaches in a table, or -1."""
+    """The partition that an event reaches in a table, or -1. (Inlined: a call for each event would copy all views.)"""
     keys = segment.keys
     attribute = keys[table, 0]
     if attribute < 0:
@@ -316,7 +316,7 @@ def match_pending(
     return pairs, used, left
 
 
-@inner
+@forced
 def _reached(table, count, codes, patterns, segment):
     """Which events reach a table, and where: partition << 32 | pivot code, and the event."""
     pivot_row = segment.pivot[table]
