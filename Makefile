@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: setup demo test test-core test-long lint bench fuzz soak soak-broker attack network lab lab-quick clean docs
+.PHONY: setup jars demo test test-core test-long lint bench fuzz soak soak-broker attack network lab lab-quick clean docs
 
 setup: $(STAMP)
 
@@ -15,6 +15,10 @@ $(STAMP): pyproject.toml constraints.txt hatch_build.py
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $(STAMP)
 
+# Kafka and Spark's connector for it, for tests; they fetch it themselves where it is missing.
+jars: setup
+	$(BIN)/python -m tools.jars
+
 demo: setup
 	$(BIN)/covey demo
 
@@ -23,9 +27,9 @@ demo: setup
 test: setup lint
 	$(BIN)/python -m pytest -n 3 -m "not long"
 
-# What needs neither Spark nor a browser nor sockets nor the laboratory.
+# What needs neither Spark nor a browser nor sockets nor the laboratory, with a share of the random examples.
 test-core: setup
-	$(BIN)/python -m pytest -n 2 -m core
+	COVEY_EXAMPLES=$${COVEY_EXAMPLES:-0.2} $(BIN)/python -m pytest -n 2 -m core
 
 test-long: setup
 	$(BIN)/python -m pytest -n 3 -m long
@@ -41,8 +45,9 @@ docs: setup
 	$(BIN)/python -m tools.docs
 	$(BIN)/mkdocs build --strict --quiet
 
+# The whole page, from one commit; PARTS="engines,sigma" for some of it.
 bench: setup
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.page $(if $(PARTS),--parts $(PARTS))
 
 # Many more random filters and events than `make test` tries.
 fuzz: setup
@@ -69,7 +74,7 @@ soak-broker: setup
 lab: setup
 	$(BIN)/covey lab run --report docs/lab
 
-# The same at a hundredth of the size, in about two minutes.
+# The same at a hundredth of the size, in some minutes.
 lab-quick: setup
 	$(BIN)/covey lab run --scale 0.01 --report lab-report
 

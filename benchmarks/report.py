@@ -46,15 +46,19 @@ NOTES = """\
 - `atree`: the a-tree crate. No substring predicates, so no `paper`. Events are parsed before the clock starts.
 - `quamina`: conjunctions of equalities on JSON fields. No numeric ranges, and no OR or NOT over several fields, so
   `eq` only. It takes events as JSON text: reading them is part of its times.
+- `quamina_rs`: the quamina crate, a port of it to Rust that has numeric ranges and wildcards too; it can't look inside
+  texts whatever the case. It takes events as JSON text as well.
+- `rsigma` reads Sigma's rules and is beside covey in a section of its own.
 - `event_ruler` and `lucene_monitor` say below each table how they were called and what they cannot express.
-- `hypermatch` has a place among the peers but no program: its Go module could not be downloaded.
+- `hypermatch` has a place among the peers but no program: its Go module could not be downloaded. `be-tree` is in no
+  registry.
 - How cost grows: with candidates and matches. `conj-narrow` keeps ten matches an event at every size while candidates
   grow with the subscriptions, 64 of them to a word; from 100,000 to a million an event costs two and a half times as
   much, most of it cache misses. `range` has no key: a tenth of all subscriptions are candidates of every event, so its
   cost is linear in their number, 64 events at a time. `paper` can't be partitioned at all: half of it matches, every
   diagram is evaluated for every event, 512 at a time, and writing the matches out is most of the work.
-- Peers were run with up to 100,000 subscriptions. A peer is tried at a size only when it loaded the size before within
-  its limits and with the right total.
+- Peers run with up to as many subscriptions as the commands above say. A peer is tried at a size only when it loaded
+  the size before within its limits and with the right total.
 """
 
 
@@ -69,7 +73,8 @@ def render(results: dict[str, Any], page: Path) -> None:
         )
         parts.append(_section(workload, runs))
     picture = page.with_suffix(".svg")
-    if plot.draw(results["runs"], workloads, picture):
+    drawn = results["runs"] + results.get("sigma", [])
+    if plot.draw(drawn, list(dict.fromkeys(run["workload"] for run in drawn)), picture):
         parts.insert(1, f"![Events a second against the number of subscriptions]({picture.name})\n")
     parts += sections.kept()
     parts.append("## Notes on the engines\n\n" + NOTES)
@@ -79,7 +84,8 @@ def render(results: dict[str, Any], page: Path) -> None:
 def _head(results: dict[str, Any]) -> str:
     facts = ", ".join(f"{name} {value}" for name, value in results["machine"].items())
     commands = ", then ".join(f"`{command}`" for command in results["commands"])
-    return f"# Benchmarks\n\nMade by {commands} on: {facts}.\n"
+    of = f" at commit {results['commit']}" if "commit" in results else ""
+    return f"# Benchmarks\n\nMade by {commands}{of} on: {facts}.\n"
 
 
 def _section(workload: str, runs: list[dict[str, Any]]) -> str:

@@ -9,7 +9,19 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "sections"
 PAGE = ROOT / "docs" / "benchmarks.md"
-ORDER = ("spark", "history", "covering", "merging", "subsumption", "pruning", "compaction", "strategies", "broker")
+ORDER = (
+    "sigma",
+    "bytes",
+    "spark",
+    "history",
+    "covering",
+    "merging",
+    "subsumption",
+    "pruning",
+    "compaction",
+    "strategies",
+    "broker",
+)
 
 
 def write(name: str, title: str, command: list[str], text: str) -> None:

@@ -15,8 +15,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import rooms
+from tests.examples import examples
 
-settings.register_profile("test", derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile(
+    "test", derandomize=True, deadline=None, max_examples=examples(100), suppress_health_check=list(HealthCheck)
+)
 settings.register_profile("fuzz", deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 settings.load_profile("fuzz" if "COVEY_FUZZ_EXAMPLES" in os.environ else "test")
 

@@ -24,6 +24,7 @@ LANES = {
         "tests/console/test_answers.py*",
         "tests/docs/test_examples.py*network*",
     ),
+    "cluster": ("tests/spark/test_cluster.py*",),
     "spark streams": ("tests/spark/test_stream*", "tests/spark/test_source.py*", "tests/spark/test_loading.py*"),
     "spark": ("tests/spark/*", "tests/cli/test_spark_*"),
     "console": ("tests/console/test_browser.py*",),

@@ -80,12 +80,31 @@ def covey_lines(spark: SparkSession, options: argparse.Namespace, directory: Pat
         "`match_events`, pairs": lambda: match_events(events, index, output="pairs"),
         "`match_files`, arrays": lambda: match_files(spark, parquet, index),
     }
+    rare = directory / "rare.parquet"
+    pq.write_table(one_in_a_hundred(workload.events), rare, row_group_size=125_000)
+    few = cached(spark.read.parquet(str(rare)))
+    makers |= {
+        "`match_events`, `only_matches=True`, one event in 100 matches": lambda: match_events(
+            few, index, only_matches=True
+        ),
+        "`match_files`, `only_matches=True`, one event in 100 matches": lambda: match_files(
+            spark, rare, index, only_matches=True
+        ),
+    }
     lines = []
     for what, make in makers.items():
         lines.append(Line(what, n, rate(make, count, runs)))
         say(f"{what}: {lines[-1].rate:,.0f} events/s")
     events.unpersist()
+    few.unpersist()
     return lines
+
+
+def one_in_a_hundred(events: pa.Table) -> pa.Table:
+    """The same events, of which 99 in 100 are of a symbol that no rule names."""
+    symbols = events["symbol"].to_pylist()
+    others = [symbol if number % 100 == 0 else "-" for number, symbol in enumerate(symbols)]
+    return events.set_column(events.schema.get_field_index("symbol"), "symbol", pa.array(others))
 
 
 def peer_lines(spark: SparkSession, options: argparse.Namespace, name: str) -> list[Line]:
@@ -179,6 +198,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--runs", type=int, default=4, help="runs of which the best counts")
     parser.add_argument("--quick", action="store_true", help="100,000 events, 10,000 and 1,000 subscriptions")
+    parser.add_argument("--shares", action="store_true", help="only covey beside the pass-through")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
     options = parser.parse_args()
     if options.quick:
@@ -188,9 +208,10 @@ def main() -> None:
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as directory:
         parts = {f"{options.subscriptions:,} `conj` subscriptions:": covey_lines(spark, options, Path(directory))}
-        for name in ("conj", "bool"):
+        for name in () if options.shares else ("conj", "bool"):
             parts[f"{options.small:,} `{name}` subscriptions:"] = peer_lines(spark, options, name)
-        text = page(parts, costs_of(spark, options, Path(directory)), spark)
+        costs = [] if options.shares else costs_of(spark, options, Path(directory))
+        text = page(parts, costs, spark)
     print(text)
     if options.write:
         sections.write("spark", "On Spark", ["python", "-m", "benchmarks.spark", *sys.argv[1:]], text)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from covey.network import connect_sync as connect_sync
     from covey.relations import Relation, relate
     from covey.relations.merging import Merger, merge
+    from covey.relations.rule_report import RuleReport, report
 
 __version__ = "0.1.0"
 
@@ -68,6 +69,7 @@ have_names(
             "Relation",
             "relate",
         ),
+        "covey.relations.rule_report": ("RuleReport", "report"),
         "covey.relations.merging": (
             "Merger",
             "merge",
@@ -100,6 +102,7 @@ __all__ = [
     "Merger",
     "Profile",
     "Relation",
+    "RuleReport",
     "Schema",
     "SchemaError",
     "Statistics",
@@ -112,5 +115,6 @@ __all__ = [
     "parse_xml",
     "read_json_lines",
     "relate",
+    "report",
     "to_json",
 ]

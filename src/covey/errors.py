@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias, get_args
+
+OnError: TypeAlias = Literal["raise", "skip", "collect"]
+"""What is done at rows that can't be used: all of them are an error, or they are left out and reported. "collect" is
+another name of "skip"."""
+
 
 class CoveyError(Exception):
     """Base of all errors that a user can cause or should see."""
@@ -67,3 +73,10 @@ def _caret(text: str, position: int) -> str:
     if len(line) > 2 * _CARET_WINDOW:
         line = line[: 2 * _CARET_WINDOW] + "…"
     return f"  {line}\n  {' ' * column}^"
+
+
+def skips(on_error: str) -> bool:
+    """Whether rows that can't be used are to be left out."""
+    if on_error not in get_args(OnError):
+        raise CoveyError(f"on_error {on_error!r} is not known; use raise or skip")
+    return on_error != "raise"

@@ -25,6 +25,9 @@ SETTLED: Final = 1 / 6
 """The part of the time after which memory counts as settled: five minutes of thirty."""
 GROWTH: Final = 1.05
 CHURNERS: Final = 4
+TURN_SECONDS: Final = 0.5
+"""A churner comes so often, and no more often where the machine has more time: what is kept for `REMEMBER_SECONDS`, and
+with it memory, would follow how busy the machine is with other things."""
 REMEMBER_SECONDS: Final = 60.0
 """How long durable events are kept for neighbours: they fill memory and journals until the first of them go, which by
 default is after ten minutes, when memory should have settled."""
@@ -76,6 +79,7 @@ async def _churn(brokers: Ground, number: int, end: float) -> None:
     turn = 0
     while time.monotonic() < end:
         turn += 1
+        due = time.monotonic() + TURN_SECONDS
         url = brokers.urls[chance.randrange(2)]
         name = f"c{number}"
         with suppress(NetworkError):
@@ -95,6 +99,7 @@ async def _churn(brokers: Ground, number: int, end: float) -> None:
                     delivery.ack()
                 await client.unsubscribe("kept")
                 await client.unsubscribe(*filters)
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -180,3 +181,32 @@ def test_a_token_opens_a_broker_and_its_permissions_hold(
     monkeypatch.setenv("COVEY_TOKEN", made.out.strip())
     assert "isn't among what may be published" in covey("pub", json.dumps({"price": 50})).err
     assert "HTTP 403" in covey("status").err
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_load_takes_files_as_other_commands_do(
+    covey: Callable[..., Outcome], url: str, tmp_path: Path, kind: str
+) -> None:
+    rules = tmp_path / f"rules.{kind}"
+    rows = [("a", "price < 10"), ("b", "price =>"), ("a", "price < 1"), ("c", "price > 5")]
+    if kind == "csv":
+        rules.write_text("rule,where\n" + "".join(f"{id},{text}\n" for id, text in rows))
+    else:
+        rules.write_text("".join(json.dumps({"rule": id, "where": text}) + "\n" for id, text in rows))
+    command = ("load", "subscriptions", rules, "--name", "night", "--id", "rule", "--filter", "where")
+    refused = covey(*command)
+    assert refused.code == 1
+    assert "subscription 'b': => is not an operator" in refused.err
+    assert "subscription 'a' stands in an earlier row too" in refused.err
+    assert "2 subscriptions can't be used, so nothing was done" in refused.err
+    done = covey(*command, "--on-error", "skip", "--json")
+    assert done.code == 0
+    assert json.loads(done.out)["subscriptions"] == 2
+
+
+def test_pub_says_how_much_went_out(covey: Callable[..., Outcome], url: str, stdin: Callable[[bytes], None]) -> None:
+    stdin(b'{"price": 1}\n' * 600 + b"oops\n")
+    done = covey("pub")
+    assert done.code == 1
+    assert "line 601 isn't JSON" in done.err
+    assert re.search(r"; (the first \d+ events went out before|no event is known to have gone out)$", done.err.strip())

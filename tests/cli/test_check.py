@@ -115,7 +115,7 @@ def test_ids_that_stand_twice_are_named(tmp_path: Path, capsys: pytest.CaptureFi
     rules = tmp_path / "rules.csv"
     rules.write_text("id,filter\na,x = 1\na,x = 2\n")
     assert main(["check", str(rules)]) == 1
-    assert "the id stands twice" in capsys.readouterr().out
+    assert "and the first counts" in capsys.readouterr().out
 
 
 def test_match_and_explain_take_files_with_one_rule_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,7 @@ def test_sizes_are_printed_and_the_smaller_set_is_written(covey: Run, rules: Pat
 def test_parquet_is_written_too(covey: Run, rules: Path, tmp_path: Path) -> None:
     assert covey("compact", str(rules), "-o", str(tmp_path / "small.parquet"), "--no-merging").code == 0
     table = pq.read_table(tmp_path / "small.parquet")
-    assert table.column_names == ["id", "filter", "stands_for"]
+    assert table.column_names == ["id", "filter", "stands_for", "how"]
     assert sorted(table["id"].to_pylist()) == ["a", "d", "e"]
 
 

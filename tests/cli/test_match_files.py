@@ -65,7 +65,7 @@ def test_parquet_on_both_sides(covey: Run, tmp_path: Path) -> None:
     table = pa.table({"unused": [b"1", b"2", b"3"], "a": [{"x": 1}, {"x": 2}, None], "b": ["y", "y", "n"]})
     pq.write_table(table, tmp_path / "e.parquet")
     done = covey("match", tmp_path / "s.parquet", tmp_path / "e.parquet")
-    assert done.rows == [{"event": 0, "subscriptions": ["8"]}, {"event": 1, "subscriptions": ["7", "8"]}]
+    assert done.rows == [{"event": 0, "subscriptions": [8]}, {"event": 1, "subscriptions": [7, 8]}]
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])

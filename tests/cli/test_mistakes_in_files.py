@@ -36,7 +36,7 @@ def test_every_bad_subscription_is_named_and_nothing_is_matched(covey: Run, flaw
         "line 5: subscription 'late': => is not an operator; did you mean >=? (character 7: price => 5)",
         "line 6: no id",
         "line 7: subscription 'cheap': ",
-        "line 8: subscription 'bare': no 'filter'",
+        "line 8: subscription 'bare': no filter",
         "line 9: the id 1.5 is neither text nor an integer",
     ):
         assert part in done.err
@@ -84,8 +84,15 @@ def test_skipped_events_keep_their_numbers(covey: Run, subscriptions: Path, tmp_
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("gzipped", [False, True])
 def test_many_lines_are_matched_and_complained_of_as_one_by_one(
-    covey: Run, subscriptions: Path, tmp_path: Path, size: int, threads: int, gzipped: bool
+    covey: Run,
+    subscriptions: Path,
+    tmp_path: Path,
+    size: int,
+    threads: int,
+    gzipped: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("covey.cli.terminal.MOST_SHOWN", 1_000)
     deep = f'{{"company": "IBM", "price": {"[" * 33}1{"]" * 33}}}'
     some = [EVENTS[0], "", "{", '{"price": 5, "price": 500}', deep, EVENTS[3], " \t", '\ufeff{"price": 1}', "[1]"]
     rows = [some[at * at % 23 % len(some)] for at in range(300)]
@@ -125,8 +132,8 @@ def test_a_row_of_csv_with_a_field_too_many(covey: Run, subscriptions: Path, tmp
     path.write_text("price,company\n5,IBM\n1,2,3\n500,Dell\n,IBM\n7\n7.5,Dell\n")
     done = covey("match", subscriptions, path, "--on-error", "skip")
     assert [row["event"] for row in done.rows] == [0, 3, 5]
-    assert f"{path} row 1: 3 fields where the header has 2" in done.err
-    assert f"{path} row 4: 1 fields where the header has 2" in done.err
+    assert f"{path} line 3: 3 fields where the header has 2" in done.err
+    assert f"{path} line 6: 1 fields where the header has 2" in done.err
     done = covey("match", subscriptions, path)
     assert (done.code, [row["event"] for row in done.rows]) == (1, [0])
 
@@ -153,7 +160,7 @@ def test_a_column_of_the_wrong_type_is_one_error(covey: Run, subscriptions: Path
 def test_a_column_of_csv_that_changes_its_type_says_what_to_do(
     covey: Run, subscriptions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("covey.cli.csv_files._BLOCK", 1024)
+    monkeypatch.setattr("covey.events.csv_files._BLOCK", 1024)
     (tmp_path / "e.csv").write_text("price\n" + "5\n" * 1000 + "cheap\n")
     done = covey("match", subscriptions, tmp_path / "e.csv")
     assert done.code == 1

@@ -206,7 +206,7 @@ def test_every_bad_subscription_is_named_and_nothing_is_written(covey: Run, file
     said = done.err.splitlines()
     assert all(line.startswith(f"covey: {path} subscription ") for line in said[:-1])
     assert "subscription 'late': => is not an operator; did you mean >=? (character 3: n => 5)" in done.err
-    assert said[-1] == "covey: 5 subscriptions can't be used, so nothing was done; --on-error collect goes on without"
+    assert said[-1] == "covey: 5 subscriptions can't be used, so nothing was done; --on-error skip goes on without"
     assert len(said) == 6
     assert [one.name for one in tmp_path.iterdir()] == ["flawed.jsonl"]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.strategies import events, filters
 
 from covey.diagrams import EMPTY, Domain, SharedDiagram, Snapshot
@@ -21,7 +22,7 @@ CHANGES = st.lists(st.tuples(st.sampled_from("aarc"), st.integers(0, 30), filter
 
 @pytest.mark.parametrize("restricted", [False, True])
 @pytest.mark.parametrize("semantics", SEMANTICS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(filters(NARROW), max_size=4), CHANGES, st.lists(events(), min_size=1, max_size=3), st.data())
 def test_answers_equal_the_interpreters_after_every_change(semantics, restricted, first, changes, batch, data):
     diagram = SharedDiagram(semantics)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from covey.diagrams import Dependencies, truth_of
 from covey.diagrams.worlds import implies as world_implies
@@ -51,7 +52,7 @@ def reaches(edges, start, end):
     return end in reached
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(COMPARISONS, unique=True, max_size=14), st.data())
 def test_comparisons_against_brute_force(tests, data):
     table = Dependencies()
@@ -70,7 +71,7 @@ def test_comparisons_against_brute_force(tests, data):
     check(table, named, implied)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(COMPARISONS | OTHERS, unique=True, max_size=10), st.data())
 def test_all_tests_against_pairwise_worlds(tests, data):
     table = Dependencies()

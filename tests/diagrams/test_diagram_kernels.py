@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from covey.diagrams import FlatDiagram, pack, sort_by_level, unpack
 from covey.diagrams.flat import NO_VARIABLE
@@ -59,7 +60,7 @@ def plain_mv_eval(diagram: FlatDiagram, truths: list[int]) -> list[int]:
     return value
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(diagrams(), truth_arrays(2))
 def test_eval_bdd_equals_figure_3(diagram, truths):
     value = np.full(len(diagram.variable), 9, dtype=np.uint8)
@@ -67,7 +68,7 @@ def test_eval_bdd_equals_figure_3(diagram, truths):
     assert value.tolist() == plain_eval(diagram, truths)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(diagrams(), truth_arrays(2))
 def test_mv_eval_bdd_equals_figure_5(diagram, truths):
     value = np.full(len(diagram.variable), 9, dtype=np.uint8)
@@ -75,7 +76,7 @@ def test_mv_eval_bdd_equals_figure_5(diagram, truths):
     assert value.tolist() == plain_mv_eval(diagram, truths)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(diagrams(), st.lists(truth_arrays(1), min_size=1, max_size=130), st.integers(1, 40))
 def test_sweeps_equal_evaluation_one_by_one(diagram, batch, most_nodes):
     bits = pack(np.array(batch, dtype=np.bool_).T)
@@ -90,7 +91,7 @@ def test_sweeps_equal_evaluation_one_by_one(diagram, batch, most_nodes):
     assert np.array_equal(unpack(result, len(batch)), wanted[diagram.roots])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(diagrams(), st.integers(3, 40))
 def test_groups_keep_to_their_size_and_hold_each_root_once(diagram, most_nodes):
     order = np.arange(len(diagram.roots), dtype=np.uint32)
@@ -108,7 +109,7 @@ def test_groups_keep_to_their_size_and_hold_each_root_once(diagram, most_nodes):
         assert (low[inside][2:] < np.arange(2, size)).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(diagrams())
 def test_nodes_of_one_variable_are_neighbours_and_children_come_first(diagram):
     starts, variables = diagram.runs()

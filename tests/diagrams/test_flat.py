@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oxidd.bdd import BDDManager
+from tests.examples import examples
 
 from covey.diagrams import flatten, walk
 
@@ -38,7 +39,7 @@ def value(flat, root, assignment):
     return bool(root)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_arrays_compute_the_same_functions(data):
     manager = BDDManager(1 << 12, 1 << 10, 1)

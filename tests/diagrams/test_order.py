@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.strategies import filters
 
 from covey.diagrams import ORDERS, History, SharedDiagram, arrange, attribute_of
@@ -16,7 +17,7 @@ from covey.history import learned_attributes
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(filters(), max_size=6))
 def test_an_order_is_a_permutation(order, subscriptions):
     history = History.of(subscriptions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.strategies import events, predicates
 
 from covey.diagrams import FALSE, TRUE, UNDEFINED, PredicateIndex
@@ -15,7 +16,7 @@ from covey.filters.semantics import attribute_value, predicate_truth
 TESTS = predicates() | predicates().map(lambda predicate: Is(predicate, False))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(TESTS, max_size=12), st.lists(events(), min_size=1, max_size=3), st.data())
 def test_truths_equal_the_interpreters(tests, batch, data):
     index = PredicateIndex()
@@ -60,7 +61,7 @@ def test_a_released_number_is_used_again():
     assert index.variables_of("a") == [0, 2, 3]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), max_size=60))
 def test_use_counts_follow_a_plain_count(steps):
     index = PredicateIndex()

@@ -8,6 +8,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.strategies import events, filters
 
 from covey.diagrams import Domain, SharedDiagram, Snapshot, restrict
@@ -28,7 +29,7 @@ def restricted_size(*subscriptions: Filter, total: bool = False, order: str = "a
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(filters(("i", "s"), 14) | filters(("b", "t", "l"), 10), min_size=1, max_size=4), events())
 def test_no_answer_changes_on_any_event(semantics, subscriptions, event):
     diagram = SharedDiagram(semantics)

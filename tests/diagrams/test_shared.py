@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.strategies import events, filters
 
 from covey.diagrams import ORDERS, History, SharedDiagram, Snapshot, attribute_of, mbds, same_children
@@ -28,7 +29,7 @@ def expected(subscriptions: list[Filter], event: dict[str, Any], semantics: Sema
 
 @pytest.mark.parametrize("restricted", [False, True])
 @pytest.mark.parametrize("semantics", SEMANTICS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.lists(filters(NARROW, 12) | filters(), min_size=1, max_size=6), st.lists(events(), min_size=1, max_size=4))
 def test_answers_equal_the_interpreters(semantics, restricted, subscriptions, batch):
     diagram = SharedDiagram(semantics)
@@ -40,7 +41,7 @@ def test_answers_equal_the_interpreters(semantics, restricted, subscriptions, ba
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(filters(NARROW), min_size=1, max_size=6), events())
 def test_every_order_gives_the_same_answers(order, subscriptions, event):
     diagram = SharedDiagram()
@@ -50,7 +51,7 @@ def test_every_order_gives_the_same_answers(order, subscriptions, event):
     assert Snapshot(diagram).match(event) == expected(subscriptions, event, "sql")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(filters(NARROW), min_size=1, max_size=8), st.lists(events(), min_size=1, max_size=3), st.data())
 def test_removal_leaves_the_others_as_they_were(subscriptions, batch, data):
     diagram = SharedDiagram()

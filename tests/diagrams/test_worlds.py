@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.strategies import filters, lists, values
 
 from covey.diagrams import Domain, asked_by, implies, truth_of, worlds
@@ -18,7 +19,7 @@ ONE_NAME = filters(("s",), 4) | filters(("i",), 6) | filters(("l",), 4) | filter
 SEMANTICS = st.sampled_from(("sql", "simple"))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(ONE_NAME, SEMANTICS, st.lists(st.none() | values() | values("string") | values("number") | lists(), min_size=1))
 def test_every_value_is_in_some_world(condition, semantics, drawn):
     tests = sorted(asked_by(condition, semantics), key=str)

@@ -20,6 +20,14 @@ def test_an_example_runs(example: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out
 
 
+@pytest.mark.parametrize("example", ["tables.py", "service.py", "stream.py"])
+def test_the_first_day_goes_well(example: str) -> None:
+    command = [sys.executable, str(ROOT / "examples" / "first_day" / example)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout
+
+
 @pytest.mark.parametrize("example", ["stock_quotes.py", "meta_auctions.py"])
 def test_an_example_of_the_network_runs(example: str) -> None:
     command = [sys.executable, str(ROOT / "examples" / "network" / "brokers.py"), example]

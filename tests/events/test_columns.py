@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from covey.errors import EventError
 from covey.events import Columns, Schema, columns, row
@@ -318,7 +319,7 @@ def test_a_schema_names_the_row_that_breaks_it() -> None:
         columns(pa.table({"n": [1.0, None, 1.5]}), ["n"], Schema({"n": "int"}))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.one_of(st.none(), INT64, DOUBLES, WORDS, st.booleans(), INSTANTS, st.integers()), max_size=30))
 def test_mixed_python_values_come_back_as_they_went_in(held: list[Any]) -> None:
     check_same(columns([{"v": value} for value in held], ["v"]), "v", held)

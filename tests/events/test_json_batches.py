@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 import covey
 from covey.errors import EventError
@@ -18,7 +19,8 @@ from covey.events import columns
 from covey.events.byte_batches import name_tree
 from covey.events.json_batches import JsonLines
 from covey.events.json_lines import BadLine, parse_json
-from covey.events.pieces import column_values
+from covey.events.pieces import column_values, python_values
+from covey.filters.event_texts import text_of
 from covey.kernels import json_lines as kernels
 
 NAMES = ("a", "b", "a.b", "a.b.c", "x y", "é", "n.m", "")
@@ -75,7 +77,7 @@ def check(buffer: bytes) -> None:
         assert all(map(same, left, right)), (name, left, right)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(events, max_size=5), st.booleans())
 def test_events_are_read_as_python_reads_them(given: list[dict[str, Any]], plain: bool) -> None:
     check(
@@ -85,7 +87,7 @@ def test_events_are_read_as_python_reads_them(given: list[dict[str, Any]], plain
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(events, min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_damaged_lines_are_bad_where_python_says_so(given: list[dict[str, Any]], chance: random.Random) -> None:
     data = bytearray("\n".join(map(json.dumps, given)).encode())
@@ -209,3 +211,66 @@ def test_a_bad_line_is_named_and_skipped_or_raised() -> None:
     assert [(line.line, line.text) for line in bad] == [(2, '{"price": ')]
     with pytest.raises(EventError, match="blank"):
         index.match_json(b" ")
+
+
+def test_escapes_are_resolved_without_python() -> None:
+    texts = ["C:\\Windows\\a.exe", 'say "x"', "a/b", "\b\f\n\r\t", "\x00\x7f", "é ß ſ", "漢字", "plain", ""]
+    lines = [b'{"s": %s}' % json.dumps(text, ensure_ascii=ascii).encode() for text in texts for ascii in (False, True)]
+    lines.append(b'{"s": "\\/\\u00E9\\u00e9"}')
+    batch = JsonLines(b"\n".join(lines))
+    length, pieces = batch.pieces(["s"])
+    assert length == len(lines)
+    (piece,) = pieces["s"]
+    assert piece.type == "string"
+    assert piece.rows is None  # none of them was left to Python
+    assert python_values(piece) == [text for text in texts for _ in range(2)] + ["/éé"]
+
+
+def _texts(lines: list[bytes]) -> list[Any]:
+    batch = JsonLines(b"\n".join(lines))
+    length, _ = batch.pieces(["s"])
+    return column_values(batch.event_texts(), length)
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.dictionaries(st.text(max_size=4), JSON_VALUES, max_size=5), min_size=1, max_size=4), st.booleans())
+def test_the_text_of_an_event_is_what_python_says(events: list[dict[str, Any]], ascii: bool) -> None:
+    lines = []
+    for event in events:
+        text = json.dumps(event, ensure_ascii=ascii)
+        try:
+            lines.append(text.encode())
+        except UnicodeEncodeError:
+            return
+    try:
+        wanted = [text_of(parse_json(line) or {}) for line in lines]
+    except EventError:
+        return
+    assert _texts(lines) == wanted
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"a": 1.0, "b": -0.0, "c": 0.0001, "d": 0.00001, "e": 1.50, "f": 1e3, "g": 1E5, "h": -0}',
+        b'{"a": 0.1, "b": 123456789012345.6, "c": 99999999999999.5, "d": 1e400, "e": 0.00012, "f": 100.0, "g": 10.010}',
+        b'{"a": 1, "a": 2, "b": {"c": 1, "c": "x"}, "d": [1, [2, {"e": null}], []], "f": {}}',
+        b'{"a\\u0041": 1, "b": [true, false, null, "x\\ny"], "c" : { "d" :[ 1 , 2.5 ] } }',
+        b"{ }",
+        b'{"a": ""}',
+        b'{"a": "", "b": ""}',
+    ],
+)
+def test_what_prints_otherwise_than_it_is_written_is_left_to_python(line: bytes) -> None:
+    assert _texts([line, b'{"s": "between"}', line]) == [
+        text_of(json.loads(line)),
+        "between",
+        text_of(json.loads(line)),
+    ]

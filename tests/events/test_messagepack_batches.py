@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 import covey
 from covey.errors import EventError
@@ -74,13 +75,13 @@ def check(messages: list[bytes]) -> None:
         assert all(map(same, left, right)), (name, left, right)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(events, max_size=5))
 def test_maps_are_read_as_msgspec_decodes_them(given: list[dict[str, Any]]) -> None:
     check([encode(event) for event in given])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.lists(events, min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_damaged_messages_are_bad_where_msgspec_says_so(given: list[dict[str, Any]], chance: random.Random) -> None:
     messages = [bytearray(encode(event)) for event in given]

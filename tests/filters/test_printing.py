@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.strategies import filters
 
 from covey.filters import (
@@ -141,7 +142,7 @@ def test_words_of_the_language_are_names_too(word: str) -> None:
 
 
 @given(filters())
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_parsing_a_printed_filter_gives_the_filter(condition: Filter) -> None:
     assert parse(to_sql(condition)) == condition
 

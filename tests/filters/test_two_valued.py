@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
+from tests.examples import examples
 from tests.strategies import events, filters
 
 from covey.diagrams import Lowering, asked_by, predicate_of, truth_of
@@ -28,7 +29,7 @@ class Answer:
 
 
 @pytest.mark.parametrize("semantics", ["sql", "simple"])
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(filters(), events())
 def test_true_and_false_are_the_interpreters(semantics, condition, event):
     def ask(test):

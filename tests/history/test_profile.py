@@ -200,6 +200,28 @@ def test_dependence_is_0_for_independent_and_1_for_determined_attributes() -> No
     assert profile.dependence("side", "x") == pytest.approx(profile.dependence("x", "side"))
 
 
+@pytest.mark.parametrize("distinct", [2, 10, 40, 500])
+def test_a_number_and_a_string_that_determine_each_other_depend_wholly(distinct: int) -> None:
+    rng = np.random.default_rng(distinct)
+    number = rng.integers(0, distinct, 20_000)
+    other = rng.integers(0, distinct, 20_000)
+    name = [f"name {one * 7919 % distinct}" for one in number]
+    shuffled = rng.permutation(distinct)[number].astype(np.float64)
+    events = pa.table({"number": number, "name": name, "other": other, "shuffled": shuffled})
+    profile = Profile.of(events, attributes=["number", "name", "other", "shuffled"])
+    assert profile.dependence("number", "name") > 0.95
+    assert profile.dependence("name", "number") > 0.95
+    assert profile.dependence("number", "shuffled") > 0.95
+    assert profile.dependence("name", "other") < 0.05
+    assert profile.dependence("number", "other") < 0.05
+
+
+def test_columns_of_values_that_occur_once_are_not_called_dependent() -> None:
+    rng = np.random.default_rng(4)
+    events = pa.table({"x": rng.random(5_000), "name": [f"n{one}" for one in rng.permutation(5_000)]})
+    assert Profile.of(events, attributes=["x", "name"]).dependence("x", "name") < 0.05
+
+
 def test_a_saved_profile_is_the_same_when_opened(tmp_path: Path) -> None:
     filters = [covey.parse("symbol = 'S1' AND price < 10"), covey.parse("halted = TRUE")]
     profile = Profile.of(quotes(30_000), filters).merged(Profile.of(quotes(10, 2), filters[:1]))

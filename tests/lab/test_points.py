@@ -124,7 +124,7 @@ def test_an_experiment_that_fails_is_no_end_of_the_others(spark: SparkSession, t
         raise LabError("nothing to see")
 
     def sound(lab: Lab) -> Outcome:
-        return Outcome([{"x": 1, "y": 2.5}], {"p": None}, True, "It is so.")
+        return Outcome([{"x": 1, "y": 2.5}], {"p": None}, (), "It is so.")
 
     settings = Settings(tmp_path, 0.5, 3)
     experiments = [registered("broken", broken), registered("sound", sound)]
@@ -140,7 +140,7 @@ def test_an_experiment_that_fails_is_no_end_of_the_others(spark: SparkSession, t
 
 
 def test_a_spoilt_outcome_is_said_by_its_file(tmp_path: Path) -> None:
-    one, settings = registered("sound", lambda lab: Outcome([], {}, None, "")), Settings(tmp_path)
+    one, settings = registered("sound", lambda lab: Outcome([], {}, (), "")), Settings(tmp_path)
     settings.outcomes.mkdir(parents=True)
     (settings.outcomes / "sound.json").write_text("{}")
     with pytest.raises(LabError, match=r"sound\.json is not an outcome"):

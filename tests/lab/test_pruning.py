@@ -14,6 +14,7 @@ from covey.filters.algebra import leaves
 from covey.filters.semantics import matches
 from covey.history import EventSample
 from covey.lab import pruned_lines, pruned_tables, pruning, pruning_lines
+from covey.lab.curves import at
 from covey.lab.experiments import Row
 from covey.lab.points import Point
 from covey.lab.pruned_tables import BROKERS, SHARES, crossings, match, workload
@@ -143,6 +144,18 @@ def curves_of(load: dict[str, float], saved: dict[str, float], links: float = 1.
     def given(point: Point, function: str) -> list[Row]:
         dimension = str(point["dimension"])
         shares = pruned_lines.SHARES if function == "pruned_lines" else SHARES
+        if function == "counted_tables":
+            return [
+                {
+                    "prunings": share,
+                    "counted": round(1000 * (1 - saved[dimension] * share), 1),
+                    "evaluated": 500.0,
+                    "matches": 1.0,
+                    "links": links * (1 + max(0.0, share - load[dimension])),
+                    "counting µs": 10.0,
+                }
+                for share in shares
+            ]
         return [
             {
                 "prunings": share,
@@ -167,65 +180,108 @@ SAVED = {"network": 0.9, "throughput": 0.88, "memory": 0.95}
 
 def test_the_bends_are_read_off_the_rows() -> None:
     good = pruning.figure_1b(GivenLab(curves_of(AS_IN_THE_PAPER, SAVED)))
-    assert good.holds
-    assert "75% (network), 5% (memory), 50% (throughput)" in good.sentence
+    assert good.verdict == "holds"
+    assert [check.ours for check in good.settings[0].checks] == [0.75, 0.5, 0.05, 1.0]
     bad = pruning.figure_1b(GivenLab(curves_of(AS_IN_THE_PAPER | {"network": 0.2}, SAVED)))
-    assert bad.holds is False
-    assert "20% (network)" in bad.sentence
+    assert bad.verdict == "does not hold"
+    assert "bend by network 20%, where 60% to 90% would count" in bad.because
 
 
-def test_the_crossing_of_times_is_read_off_the_rows() -> None:
+def test_a_bend_as_far_off_as_is_allowed_holds() -> None:
+    """0.9 - 0.75 is more than 0.15 in floating point."""
+    far = pruning.figure_1b(GivenLab(curves_of(AS_IN_THE_PAPER | {"network": 0.9}, SAVED)))
+    assert far.settings[0].checks[0].ours == 0.9
+    assert far.settings[0].checks[0].holds
+
+
+def counted_as(throughput: dict[float, float], network: dict[float, float]) -> Any:
+    """Rows in which a counting matcher takes steps that follow two given curves; memory-based ones never fall."""
     given = curves_of(AS_IN_THE_PAPER, SAVED)
-    slopes = {"network": -4.0, "throughput": 1.0, "memory": 9.0}
 
-    def timed(faster: float) -> Any:
-        def rows(point: Point, function: str) -> list[Row]:
-            dimension = str(point["dimension"])
-            start = faster if dimension == "throughput" else 10.0
-            found: list[Row] = given(point, function)
-            return [row | {"µs an event": start + slopes[dimension] * float(str(row["prunings"]))} for row in found]
+    def rows(point: Point, function: str) -> list[Row]:
+        found: list[Row] = given(point, function)
+        if function != "counted_tables":
+            return found
+        curves = {"throughput": throughput, "network": network, "memory": {0.0: 100.0, 1.0: 100.0}}
+        points = sorted(curves[str(point["dimension"])].items())
+        return [row | {"counted": at(points, float(str(row["prunings"]))), "evaluated": 0.0} for row in found]
 
-        return rows
+    return rows
 
-    good = pruning.figure_1a(GivenLab(timed(8.0)))
-    assert good.holds
-    assert "from 40% on" in good.sentence
-    assert "an event has 90,200 matches" in good.sentence
-    never = pruning.figure_1a(GivenLab(timed(1.0)))
-    assert never.holds is False
-    assert "pruning never" in never.sentence
+
+def test_the_crossing_of_steps_is_read_off_the_rows() -> None:
+    slow_start = {0.0: 100.0, 0.35: 80.0, 0.5: 40.0, 1.0: 10.0}
+    good = pruning.figure_1a(GivenLab(counted_as({0.0: 100.0, 0.35: 64.0, 0.5: 50.0, 1.0: 30.0}, slow_start)))
+    crossing, lead, slowest = good.settings[0].checks
+    assert good.verdict == "holds"
+    assert crossing.ours == pytest.approx(0.35 + 0.15 * 16 / 26)
+    assert lead.ours == pytest.approx(0.2)
+    assert slowest.holds
+    never = pruning.figure_1a(GivenLab(counted_as({0.0: 100.0, 1.0: 1.0}, {0.0: 100.0, 1.0: 50.0})))
+    assert never.verdict == "does not hold"
+    assert "fastest up to nowhere" in never.because
+
+
+def test_the_last_share_where_all_prunings_are_done_decides_nothing() -> None:
+    curves = ({0.0: 100.0, 0.35: 64.0, 0.5: 50.0, 0.9: 20.0, 1.0: 5.0}, {0.0: 100.0, 0.35: 80.0, 0.5: 40.0, 1.0: 5.0})
+    assert pruning.figure_1a(GivenLab(counted_as(*curves))).verdict == "holds"
 
 
 def test_memory_based_pruning_must_be_ahead_by_a_little() -> None:
     good = pruning.figure_1c(GivenLab(curves_of(AS_IN_THE_PAPER, SAVED)))
-    assert good.holds
-    assert "67.5%" in good.sentence
+    assert good.verdict == "holds"
+    assert good.settings[0].checks[-1].ours == pytest.approx(0.675)
     for other in ({"memory": 0.5}, {"memory": 1.4}, {"network": 0.5}):
-        assert pruning.figure_1c(GivenLab(curves_of(AS_IN_THE_PAPER, SAVED | other))).holds is False
+        assert pruning.figure_1c(GivenLab(curves_of(AS_IN_THE_PAPER, SAVED | other))).verdict == "does not hold"
 
 
 def test_a_small_scale_gives_no_verdict() -> None:
-    assert pruning.figure_1c(GivenLab(curves_of(AS_IN_THE_PAPER, SAVED), scale=0.01)).holds is None
+    assert pruning.figure_1c(GivenLab(curves_of(AS_IN_THE_PAPER, SAVED), scale=0.01)).verdict == "can't tell"
 
 
 def test_the_load_of_the_line_is_compared_with_the_unpruned() -> None:
     outcome = pruning_lines.figure_1e(GivenLab(curves_of(AS_IN_THE_PAPER, SAVED, links=2.0)))
     rows = [row for row in outcome.rows if row["dimension"] == "memory" and row["prunings"] == 1.0]
     assert [row["load increase"] for row in rows] == [0.95]
-    assert outcome.holds is False
-    assert "+0% (+0%) for network at 75%" in outcome.sentence
+    assert outcome.verdict == "does not hold"
+    assert "network-based at 75% adds 0%" in outcome.because
     assert "crosses 2.00 links" in outcome.sentence
+    sizes = [setting.name for setting in outcome.settings]
+    assert sizes == ["200,000 subscriptions", "500", "5,000", "20,000", "50,000", "real brokers with 4,000"]
 
 
-def test_time_on_the_line_counts_every_broker_that_an_event_comes_to() -> None:
+def test_a_load_that_one_number_of_subscriptions_shows_holds_in_that_range() -> None:
+    given = curves_of(AS_IN_THE_PAPER, SAVED, links=2.0)
+    more = {
+        "network": [(0.0, 0.0), (0.5, 0.1), (0.75, 0.37), (1.0, 0.6)],
+        "throughput": [(0.0, 0.0), (0.5, 0.26), (1.0, 0.6)],
+        "memory": [(0.0, 0.0), (0.05, 0.5), (1.0, 0.6)],
+    }
+
+    def rows(point: Point, function: str) -> list[Row]:
+        found: list[Row] = given(point, function)
+        if function != "pruned_tables" or point["subscriptions"] != 5_000:
+            return found
+        load = more[str(point["dimension"])]
+        return [row | {"links an event": 2.0 * (1 + at(load, float(str(row["prunings"]))))} for row in found]
+
+    outcome = pruning_lines.figure_1e(GivenLab(rows))
+    assert outcome.verdict == "holds in this range"
+    assert outcome.because.startswith("with 5,000; not with 200,000 subscriptions")
+
+
+def test_steps_on_the_line_count_every_broker_and_never_prune_its_own_clients() -> None:
     outcome = pruning_lines.figure_1d(GivenLab(curves_of(AS_IN_THE_PAPER, SAVED, links=2.0)))
-    assert outcome.rows[0]["µs on the line"] == pytest.approx(30.0)
-    assert outcome.holds is False
+    assert outcome.rows[0]["steps on the line"] == pytest.approx(3 * (1000 + 250))
+    half = next(row for row in outcome.rows if row["dimension"] == "network" and row["prunings"] == 0.5)
+    each = 0.8 * (1000 * (1 - 0.45) + 250) + 0.2 * 1250
+    assert half["steps on the line"] == pytest.approx(3 * each)
+    assert outcome.verdict != "can't tell"
 
 
 def test_brokers_that_save_less_than_the_tables_are_told_apart() -> None:
     same = pruning_lines.figure_1f(GivenLab(curves_of(AS_IN_THE_PAPER, SAVED)))
-    assert same.holds
+    assert same.verdict == "holds"
     given = curves_of(AS_IN_THE_PAPER, SAVED)
 
     def lazy(point: Point, function: str) -> list[Row]:
@@ -233,5 +289,5 @@ def test_brokers_that_save_less_than_the_tables_are_told_apart() -> None:
         return [row | {"neighbours' predicates": 1000} for row in rows] if function == "pruned_lines" else rows
 
     apart = pruning_lines.figure_1f(GivenLab(lazy))
-    assert apart.holds is False
-    assert "shrink by 0.0% there" in apart.sentence
+    assert apart.verdict == "does not hold"
+    assert "real brokers' tables differ from one broker's by" in apart.because

@@ -22,11 +22,13 @@ from covey.lab.experiments import (
     experiment,
     registered,
 )
+from covey.lab.open_questions import QUESTIONS
 from covey.lab.papers import experiments
 from covey.lab.points import Lab
 from covey.lab.readings import averaged, number, only, ratio, where
 from covey.lab.report import PAGE, RESULTS, write
 from covey.lab.runs import Finished
+from covey.lab.verdicts import Check, Setting, true
 
 PAPER = Paper("doe", "Doe & Roe", "On <filters>", 1999)
 CHART = Chart("n", ("nodes",), ("order",))
@@ -37,10 +39,13 @@ EXPERIMENTS = [
     Experiment(f"doe-table-{i}", PAPER, f"table {i}", f"Title {i}", f"Claim {i}", lambda lab: None, THEIRS, CHART)  # type: ignore[arg-type, return-value]
     for i in (1, 2, 3, 4)
 ]
-OUTCOME = Outcome(ROWS, {"a_b": 1.5}, True, "Three <times> the nodes.", (Panel("More", ROWS, CHART),))
+CHECKS = (Check("nodes over queries", "3 × <about>", 3.0, 2.5, 3.5, "×"), true("they rise", True))
+HELD = Setting("the first", CHECKS)
+MISSED = Setting("another", (Check("nodes over queries", "3 ×", 9.0, 2.5, 3.5, "×"),))
+OUTCOME = Outcome(ROWS, {"a_b": 1.5}, (HELD, MISSED), "Three <times> the nodes.", (Panel("More", ROWS, CHART),))
 FINISHED = {
     "doe-table-1": Finished(EXPERIMENTS[0], OUTCOME, 1.25),
-    "doe-table-2": Finished(EXPERIMENTS[1], Outcome([], {}, False, "Not so."), 0.5),
+    "doe-table-2": Finished(EXPERIMENTS[1], Outcome([], {}, (MISSED,), "Not so."), 0.5),
     "doe-table-3": Finished(EXPERIMENTS[2], None, 0.0, "out of luck"),
 }
 
@@ -82,10 +87,34 @@ def test_the_page_has_every_experiment_with_its_verdict(page: str) -> None:
     for one in EXPERIMENTS:
         assert page.count(one.claim) == 2
         assert f'id="{one.name}"' in page
-    words = re.findall(r'<b class="\w+">([^<]+)</b>', page)
-    assert words == ["holds", "does not hold", "failed", "not run"] * 2
+    badges = re.findall(r'<b class="(?:holds|range|fails|open)">([a-z][^<]+)</b>', page)
+    words = [badge for badge in badges if badge != "yes"]
+    assert words == ["holds in this range", "does not hold", "failed", "not run"] * 2
     assert "out of luck" in page
-    assert "of 2 findings 1 hold" in page
+    assert "Of 2 findings: 1 holds in this range, 1 does not hold." in page
+
+
+def test_the_summary_has_ours_the_range_and_a_small_plot_in_one_row(page: str) -> None:
+    (row,) = re.findall(r'<tr><td><a href="#doe-table-1">.*?</tr>', page)
+    assert "nodes over queries 3 ×; they rise" in row
+    assert "nodes over queries 3 × to 9 ×; they rise in 1 of 1" in row
+    assert row.count('<svg class="small"') == 1
+
+
+def test_an_article_has_each_number_in_each_setting_and_the_code(page: str) -> None:
+    (article,) = re.findall(r'<article id="doe-table-1">.*?</article>', page, re.DOTALL)
+    assert "with the first; not with another." in article
+    assert "<td>nodes over queries</td><td>3 × &lt;about&gt;</td><td>2.50 × to 3.50 ×</td>" in article
+    assert '<b class="holds">3 ×</b>' in article
+    assert '<b class="fails">9 ×</b>' in article
+    assert "lambda lab: None" in article
+
+
+def test_open_questions_point_to_experiments_that_there_are() -> None:
+    names = {one.name for one in experiments()}
+    for question in QUESTIONS:
+        assert set(question.experiments) <= names, question.question
+        assert question.answer.endswith(".")
 
 
 def test_the_page_is_whole_and_needs_nothing_from_outside(page: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.strategies import NAMES, PATTERNS, REGULAR_EXPRESSIONS
 
 from covey.errors import CoveyError, FilterSyntaxError
@@ -61,14 +62,14 @@ def read(text: str, dialect: str = "sql") -> None:
 
 
 @given(st.text(st.characters()) | st.text(st.characters(max_codepoint=127)))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_arbitrary_characters(text: str) -> None:
     read(text)
     read(text, "json")
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=20), st.sampled_from(["", " "]))
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 def test_arbitrary_words_of_the_language(words: list[str], space: str) -> None:
     read(space.join(words))
 
@@ -76,13 +77,13 @@ def test_arbitrary_words_of_the_language(words: list[str], space: str) -> None:
 @given(
     st.lists(st.sampled_from(["a = 1", "NOT", "AND", "OR", "(", ")", "b IS NULL", "IS TRUE", "NULL", "c"]), max_size=12)
 )
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 def test_arbitrary_boolean_structure(words: list[str]) -> None:
     read(" ".join(words))
 
 
 @given(JSON_VALUES)
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_arbitrary_json(form: Any) -> None:
     read(json.dumps(form), "json")
 

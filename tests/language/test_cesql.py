@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tools.conformance import cesql, suites
 
 import covey
@@ -235,7 +236,7 @@ def test_random_expressions_agree_with_a_plain_evaluator() -> None:
 WORDS = ["a", "5", "'x'", "(", ")", "AND", "OR", "NOT", "=", "<", "+", "-", "IN", "LIKE", ",", "EXISTS", "INT", "?"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=12))
 def test_any_words_are_a_filter_or_one_line(words: list[str]) -> None:
     try:
@@ -247,7 +248,7 @@ def test_any_words_are_a_filter_or_one_line(words: list[str]) -> None:
         assert covey.parse(str(condition)) == condition
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_a_filter_or_refused(text: str) -> None:
     try:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tools.conformance import own
 
 import covey
@@ -180,7 +181,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(JSON)
 def test_any_json_is_a_pattern_or_one_line(form: Any) -> None:
     try:
@@ -192,7 +193,7 @@ def test_any_json_is_a_pattern_or_one_line(form: Any) -> None:
         assert covey.parse(str(condition)) == condition
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_a_pattern_or_refused(text: str) -> None:
     try:

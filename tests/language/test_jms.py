@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tools.conformance import own
 
 import covey
@@ -110,7 +111,7 @@ WORDS = ["a", "p.b-c", "5", "0x1F", "1E3", "'x'", "(", ")", "AND", "OR", "NOT", 
 WORDS += ["ESCAPE", "BETWEEN", "IS", "NULL", ",", "TRUE", '"', "$"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=12), st.sampled_from(["jms", "amqp"]))
 def test_any_words_are_a_selector_or_one_line(words: list[str], dialect: str) -> None:
     try:
@@ -122,7 +123,7 @@ def test_any_words_are_a_selector_or_one_line(words: list[str], dialect: str) ->
         assert covey.parse(str(condition)) == condition
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_a_selector_or_refused(text: str) -> None:
     try:

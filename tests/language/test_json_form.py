@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from tests.examples import examples
 from tests.strategies import filters
 
 from covey.errors import FilterError, FilterSyntaxError
@@ -45,7 +46,7 @@ def test_the_json_form_of_each_kind_of_filter(sql: str, form: Any) -> None:
 
 
 @given(filters())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_json_text_gives_the_filter_again(condition: Filter) -> None:
     assert parse(json.dumps(to_json(condition), allow_nan=False), dialect="json") == condition
 

@@ -5,6 +5,7 @@ import json
 from importlib import import_module
 
 import pytest
+from tests.examples import examples
 
 import covey
 from covey.errors import FilterError, FilterSyntaxError, LimitError
@@ -124,7 +125,7 @@ def test_large_rules_are_refused_by_the_limit_s_name() -> None:
         parse("s:\n  a: " + "x" * 2000 + "*\ncondition: s")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(max_size=40), st.sampled_from(["", "|contains", "|re", "|startswith", "|gt", "|cidr", "|base64"]))
 def test_any_value_is_a_filter_or_one_line(value: str, modifier: str) -> None:
     text = rule(f"s:\n  f{modifier}: {json.dumps(value)}\ncondition: s")
@@ -137,7 +138,7 @@ def test_any_value_is_a_filter_or_one_line(value: str, modifier: str) -> None:
     assert covey.parse(str(condition)) == condition
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_is_a_filter_or_refused(text: str) -> None:
     with contextlib.suppress(FilterError):

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.strategies import filters
 
 from covey.errors import CoveyError
@@ -317,7 +318,7 @@ def test_keywords_are_the_languages() -> None:
     assert set(WORDS) == KEYWORDS
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(filters().map(str), min_size=1, max_size=5))
 def test_printed_filters(texts: list[str | None]) -> None:
     assert_same(texts)
@@ -329,7 +330,7 @@ ATOMS = (
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.recursive(
         st.sampled_from(ATOMS),
@@ -420,13 +421,13 @@ WORDS_AND_SIGNS = [
 ]
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(st.lists(st.sampled_from(WORDS_AND_SIGNS), max_size=12), st.sampled_from((" ", " ", "")))
 def test_arbitrary_words(words: list[str], between: str) -> None:
     assert_same([between.join(words)])
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.lists(st.text(st.characters(max_codepoint=127), max_size=12), max_size=5))
 def test_arbitrary_characters(texts: list[str | None]) -> None:
     assert_same(texts)

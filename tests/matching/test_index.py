@@ -116,8 +116,8 @@ def test_an_oversized_filter_names_the_limit(limits: covey.Limits, text: str, na
     assert ids_of(index, {"x": 7}) == ["b"]
 
 
-@pytest.mark.parametrize("bad", [None, 3, "", b"a", 1.5])
-def test_an_id_is_a_string_that_is_not_empty(bad: object) -> None:
+@pytest.mark.parametrize("bad", [None, True, "", b"a", 1.5])
+def test_an_id_is_text_that_is_not_empty_or_an_integer(bad: object) -> None:
     with pytest.raises(covey.CoveyError, match="id"):
         covey.Index().add(bad, "x = 1")  # type: ignore[arg-type]
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.random_worlds import DEFAULTS, event_of, filter_of
 from tests.strategies import events, filters
 
@@ -86,7 +87,7 @@ def test_an_event_as_json_matches_as_the_interpreter_says(semantics: Semantics, 
 
 
 @pytest.mark.thorough
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(filters().filter(without_text_tests), min_size=1, max_size=12),
     st.lists(events(), min_size=1, max_size=8),
@@ -139,7 +140,7 @@ lines_of_json = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(lines_of_json, st.integers(0, 30), st.booleans())
 def test_lines_match_as_their_events_do_and_bad_ones_are_named(lines: list[bytes], cut: int, bom: bool) -> None:
     """Valid and not, with any line ends, a byte order mark and a last line that is cut off."""

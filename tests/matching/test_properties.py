@@ -8,6 +8,7 @@ import random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.random_worlds import DEFAULTS, event_of, filter_of
 from tests.strategies import events, filters
 
@@ -17,8 +18,8 @@ from covey.filters.values import Scalar
 from covey.matching import tables as tables_module
 from covey.matching.bulk import rows as bulk_module
 
-ROUNDS = int(os.environ.get("COVEY_FUZZ_ROUNDS", "8"))
-EXAMPLES = int(os.environ.get("COVEY_FUZZ_EXAMPLES", "60"))
+ROUNDS = int(os.environ.get("COVEY_FUZZ_ROUNDS", examples(8)))
+EXAMPLES = int(os.environ.get("COVEY_FUZZ_EXAMPLES", examples(60)))
 FILTERS, EVENTS = 64, 64
 
 
@@ -124,8 +125,9 @@ def test_bulk_and_general_parsing_compile_to_the_same_answers(monkeypatch: pytes
 
 PLANS = {
     "composite keys": {"_COMPOSITE_UNITS": 1, "_COMPOSITE_CANDIDATES": 0.0},
-    "sweep everything": {"_SHARED_ATOMS": 0, "_SWEPT_CHANCE": -1.0},
-    "sweep what is likely": {"_SHARED_ATOMS": 0, "_SWEPT_CHANCE": 0.05, "_SWEEP_ALL": 2.0},
+    "sweep everything": {"_SHARED_ATOMS": 0, "_SWEPT_CHANCE": -1.0, "FEW_SWEPT": 0},
+    "go through what is swept": {"_SHARED_ATOMS": 0, "_SWEPT_CHANCE": -1.0},
+    "sweep what is likely": {"_SHARED_ATOMS": 0, "_SWEPT_CHANCE": 0.05, "_SWEEP_ALL": 2.0, "FEW_SWEPT": 0},
     "sweep only what has no key": {"_SHARED_ATOMS": 10**9},
 }
 
@@ -141,6 +143,8 @@ def test_no_plan_changes_an_answer(plan: str, semantics: Semantics, monkeypatch:
         equalities = [f"{name} = {rng.randint(0, 2)}" for name in rng.sample(["i", "j", "d", "r.x"], rng.randint(2, 4))]
         rest = [f"d < {rng.randint(0, 5)}", f"NOT s = '{rng.choice('ab')}'", f"j >= {rng.randint(0, 3)}"]
         conditions.append(covey.parse(" AND ".join([*equalities, *rng.sample(rest, rng.randint(0, 2))])))
+    if plan == "go through what is swept":
+        conditions = conditions[: tables_module.FEW_SWEPT]
     batch = [event_of(rng) for _ in range(60)]
     batch += [{"i": rng.randint(0, 2), "j": rng.randint(0, 2), "d": rng.randint(0, 2), "s": "a"} for _ in range(200)]
     check(conditions, batch, semantics)

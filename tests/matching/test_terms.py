@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.strategies import events
 from tests.term_strategies import term_filters
 
@@ -30,7 +31,7 @@ def _index(filters: list[Filter], semantics: Semantics) -> covey.Index:
     return index
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(term_filters(), min_size=1, max_size=6), st.lists(events(), min_size=1, max_size=8))
 def test_batch_and_single_matching_are_the_interpreter(
     filters: list[Filter], given_events: list[dict[str, Any]]
@@ -44,7 +45,7 @@ def test_batch_and_single_matching_are_the_interpreter(
             assert index.match(event) == wanted, semantics
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(term_filters())
 def test_what_is_printed_reads_back_as_the_same_filter(condition: Filter) -> None:
     text = str(condition)

@@ -13,9 +13,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.predicate_table import lines
 
 import covey
+from covey.errors import CoveyError
 from covey.filters import SEMANTICS, And, Filter, Not, Or, RLike, Semantics, attr, matches
 from covey.filters.cases import lower
 from covey.filters.patterns import ANY_TEXT, wildcard_automaton
@@ -238,7 +240,7 @@ def test_beyond_the_bytes_for_literals_rules_are_verified(monkeypatch: pytest.Mo
         assert index.match_batch([event]).to_pylist() == [[f"s{n}"]]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.lists(st.sampled_from(["a", "b", "ab", "ba", "aba", ANY_TEXT]), min_size=1, max_size=6),
     st.text("ab", max_size=9),
@@ -248,16 +250,25 @@ def test_pieces_in_their_order_are_what_the_automaton_finds(tokens: list[str | i
     assert in_order(tuple(tokens), text) == found
 
 
-@pytest.mark.thorough
-def test_a_hostile_set_is_matched_rightly() -> None:
+@pytest.mark.parametrize(
+    ("count", "megabytes"),
+    [
+        pytest.param(20_000, 5, marks=pytest.mark.thorough, id="some"),
+        pytest.param(100_000, 10, marks=pytest.mark.long, id="all"),
+    ],
+)
+def test_a_hostile_set_is_matched_rightly(count: int, megabytes: int) -> None:
     prefix = "x" * 400
-    rules = [(f"p{n}", f"contains(line, '{prefix}{n:06d}')") for n in range(20_000)]
+    rules = [(f"p{n}", f"contains(line, '{prefix}{n:06d}')") for n in range(count)]
     rules += [(f"l{n}", f"line LIKE '{'%a%b' * 200}{n}%'") for n in range(20)]
     rules += [(f"r{n}", f"line RLIKE '(z{{0,200}}){{3}}q{n}(y{{1,300}})'") for n in range(20)]
     rules += [(f"a{n}", f"contains(line, '{'a' * (n + 1)}')") for n in range(300)]
     index = covey.Index()
     index.add_many(rules)
-    large = "ab" * 2_500_000
+    # A literal is kept once beside its rule's text, and takes a handful of states beyond what it shares with others.
+    texts = sum(len(id) + len(text) for id, text in rules)
+    assert index.stats().bytes < 2 * texts + 300 * len(rules)
+    large = "ab" * (megabytes * 500_000)
     events = [
         {"line": f"{prefix}000123"},
         {"line": large + "7"},
@@ -268,6 +279,16 @@ def test_a_hostile_set_is_matched_rightly() -> None:
     wanted = [["p123"], ["l7", "a0"], [f"a{n}" for n in range(300)], ["r11"], []]
     assert index.match_batch(events).to_pylist() == wanted
     assert [index.match(event) for event in events] == wanted
+    lines = [json.dumps(event).encode() for event in events]
+    assert index.match_json_lines(b"\n".join(lines)).to_pylist() == wanted
+    assert [index.match_json(line) for line in lines] == wanted
+
+
+@pytest.mark.parametrize("pattern", ["(a{1000}){1000}", "((a{100}){100}){100}", "(a|b|ab){1,1000}{1,1000}"])
+def test_repetitions_beyond_what_an_automaton_may_be_are_refused_by_name(pattern: str) -> None:
+    with pytest.raises(CoveyError) as error:
+        covey.Index().add("huge", f"line RLIKE '{pattern}'")
+    assert "repetition" in str(error.value)
 
 
 def test_texts_of_several_segments_and_deletions_are_merged() -> None:

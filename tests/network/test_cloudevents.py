@@ -54,6 +54,41 @@ def test_plain_json_and_json_lines_are_events_without_a_context() -> None:
     assert read("application/x-ndjson", b'{"x": 1}\n\n{"x": 2}\n') == [{"x": 1}, {"x": 2}]
 
 
+@pytest.mark.parametrize("kind", ["application/xml", "text/xml; charset=utf-8", "application/quote+xml"])
+def test_a_simple_xml_document_is_one_event(kind: str) -> None:
+    body = b"<quote><company>IBM</company><price>120</price><at><venue>X</venue><tick>0.5</tick></at></quote>"
+    assert read(kind, body) == [{"company": "IBM", "price": 120, "at": {"venue": "X", "tick": 0.5}}]
+
+
+def test_xml_may_be_a_cloudevents_data() -> None:
+    headers = {f"ce-{name}": value for name, value in CONTEXT.items()}
+    body = b"<q><company>IBM</company><price>120</price></q>"
+    assert read("application/xml", body, headers) == [{**DATA, "ce": CONTEXT}]
+
+
+OUTSIDE = b'<!DOCTYPE q [<!ENTITY x SYSTEM "file:///etc/hostname">]><q><a>&x;</a></q>'
+LAUGHS = b'<!DOCTYPE q [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><q><a>&b;</a></q>'
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (OUTSIDE, "a DOCTYPE is not accepted"),
+        (LAUGHS, "a DOCTYPE is not accepted"),
+        (b"<q><a>&x;</a></q>", "not XML"),
+        (b'<q a="1"><b>2</b></q>', "has XML attributes"),
+        (b"<q>text <b>2</b></q>", "simple XML"),
+        (b"<q><a>1</q>", "not XML"),
+        (b"<a>" * 5_000 + b"1" + b"</a>" * 5_000, "nested"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b'<?xml version="1.0" encoding="utf-16"?><q><a>1</a></q>', "encoding"),
+    ],
+)
+def test_xml_that_is_not_simple_is_refused_by_name(body: bytes, problem: str) -> None:
+    with pytest.raises(FrameError, match=problem):
+        read("application/xml", body)
+
+
 @pytest.mark.parametrize(
     ("kind", "body", "problem"),
     [
@@ -76,7 +111,9 @@ def test_a_body_that_is_no_event_is_refused_with_what_is_wrong(kind: str | None,
         read(kind, body)
 
 
-@given(st.binary(max_size=40), st.sampled_from([STRUCTURED, BATCH, "application/json", "application/x-ndjson"]))
+@given(
+    st.binary(max_size=40), st.sampled_from([STRUCTURED, BATCH, "application/json", "application/x-ndjson", "text/xml"])
+)
 def test_whatever_a_body_holds_it_is_events_or_a_frame_error(body: bytes, kind: str) -> None:
     try:
         events = read(kind, body)

@@ -13,7 +13,9 @@ import pytest
 from covey.network import IdentityError, NetworkError, RefusedError, Server, connect, identity
 from covey.network.configuration_file import load
 from covey.network.errors import FrameError
+from covey.network.tls import client_context
 from covey.network.tokens import sha256
+from tests.network.certificates import Authority, needs_openssl
 from tests.network.running import http, in_loop, linked, until
 
 
@@ -185,3 +187,42 @@ async def test_links_that_were_opened_with_another_secret_end(tmp_path: Path) ->
         await until(lambda: not a.engine.broker.links["b"].up)
         assert await b.reload()
         await until(lambda: linked(a, b))
+
+
+@needs_openssl
+@in_loop
+async def test_files_of_tls_count_for_connections_from_then_on(tmp_path: Path) -> None:
+    first, second = Authority(tmp_path / "first"), Authority(tmp_path / "second")
+    pem = [tmp_path / name for name in ("a.pem", "a.key", "authority.pem")]
+
+    def become(authority: Authority, name: str = "a") -> None:
+        files = authority.sign(name)
+        assert files.authority is not None
+        for path, new in zip(pem, (files.certificate, files.key, files.authority), strict=True):
+            path.write_bytes(new.read_bytes())
+
+    become(first)
+    config = tmp_path / "a.toml"
+    config.write_text(
+        'id = "a"\nport = 0\n[tls]\ncertificate = "a.pem"\nkey = "a.key"\nauthority = "authority.pem"\n[clients.ann]\n'
+    )
+    trusts_first, trusts_second = client_context(first.certificate), client_context(second.certificate)
+    for context, authority in ((trusts_first, first), (trusts_second, second)):
+        ann = authority.sign("ann")
+        context.load_cert_chain(ann.certificate, ann.key)
+    # A certificate of the authority before, and trust in the present one.
+    outdated, files = client_context(second.certificate), first.sign("ann")
+    outdated.load_cert_chain(files.certificate, files.key)
+    async with Server(load(config, {})) as server, connect(server.url, tls=trusts_first, name="ann") as before:
+        become(second)
+        await until(lambda: server.engine.counts.reloads == 1)
+        async with connect(server.url, tls=trusts_second, name="ann2"):
+            pass
+        for refused in (trusts_first, outdated):
+            with pytest.raises(NetworkError):
+                await connect(server.url, tls=refused, name="ann3", reconnect=False)
+        # A key that isn't the certificate's: the broker goes on with what it has.
+        pem[1].write_bytes((tmp_path / "first" / "a.key").read_bytes())
+        await until(lambda: server.engine.counts.failed_reloads == 1)
+        async with connect(server.url, tls=trusts_second, name="ann4"):
+            await before.publish({"x": 1})

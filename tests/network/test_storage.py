@@ -14,6 +14,7 @@ from covey.network.errors import StorageError
 from covey.network.journal_files import APPLICATION, LAYOUT
 from covey.network.storage import SqliteJournal
 from covey.routing.journal import Drop, Put, Record, replay
+from tests.examples import examples
 
 
 class Finished:
@@ -40,7 +41,7 @@ RECORDS = st.lists(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(groups=st.lists(RECORDS, max_size=5))
 def test_a_journal_that_is_opened_again_has_what_replaying_the_records_gives(
     groups: list[list[Record]], tmp_path_factory: pytest.TempPathFactory

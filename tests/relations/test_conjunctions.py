@@ -19,6 +19,7 @@ from covey.language import parse
 from covey.relations.conjunctions import ALWAYS, UNSATISFIABLE, Conjunction, conjunction_from, conjunction_of
 from covey.relations.value_sets import DEFINED, EVERYTHING, NOTHING, ValueSet
 from tests import random_worlds
+from tests.examples import examples
 from tests.strategies import filters
 
 SOME_VALUES: list[Any] = [
@@ -33,7 +34,7 @@ def of(text: str, semantics: Semantics = "sql", **more: Any) -> Conjunction:
     return found
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(filters(("i", "s")), st.sampled_from(SEMANTICS), st.sampled_from([{}, {"i": 1}, {"i": 7, "s": "a"}]))
 def test_a_conjunction_means_what_its_filter_means(
     condition: Filter, semantics: Semantics, defaults: dict[str, Any]

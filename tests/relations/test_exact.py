@@ -26,6 +26,7 @@ from covey.relations.exact import (
 )
 from covey.relations.relate import relate
 from covey.relations.steps import Budget, LaterError
+from tests.examples import examples
 from tests.predicate_table import ADDRESSES
 from tests.relations.small_worlds import VALUES, SmallWorld, random_filter
 from tests.strategies import filters
@@ -124,7 +125,7 @@ def test_nothing_contradicts_what_is_said_of_predicates_that_are_not_always_deci
     assert shown > 100
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(filters(("i", "s", "l")), filters(("i", "s", "l")), filters(("i", "s", "l")), st.sampled_from(SEMANTICS))
 def test_the_laws_of_covering(f: Filter, g: Filter, h: Filter, semantics: Semantics) -> None:
     def above(one: Filter, other: Filter) -> bool:

@@ -21,6 +21,7 @@ from covey.language import parse
 from covey.relations.conjunctions import conjunction_of
 from covey.relations.predicate_sets import from_predicate
 from covey.relations.value_sets import DEFINED, EVERYTHING, MISSING, NOTHING, Interval, ValueSet
+from tests.examples import examples
 from tests.strategies import FLOATS, INTEGERS, STRINGS, TIMESTAMPS, predicates
 from tests.strategies import values as scalars
 
@@ -49,7 +50,7 @@ def members(values: ValueSet) -> list[bool]:
     return [value in values for value in EDGES]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(sets(), sets(), sets())
 def test_value_sets_are_a_boolean_algebra(a: ValueSet, b: ValueSet, c: ValueSet) -> None:
     assert a & b == b & a
@@ -67,7 +68,7 @@ def test_value_sets_are_a_boolean_algebra(a: ValueSet, b: ValueSet, c: ValueSet)
     assert a - b == a & ~b
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(sets(), sets())
 def test_the_operations_are_those_of_sets_of_members(a: ValueSet, b: ValueSet) -> None:
     ins, others = members(a), members(b)
@@ -81,7 +82,7 @@ def test_the_operations_are_those_of_sets_of_members(a: ValueSet, b: ValueSet) -
         assert hash(a) == hash(b)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(predicates(("s",)), st.sampled_from([*EDGES]) | scalars())
 def test_a_predicates_sets_are_where_it_is_true_and_where_it_is_false(
     predicate: Predicate, value: Value | None
@@ -93,7 +94,7 @@ def test_a_predicates_sets_are_where_it_is_true_and_where_it_is_false(
             assert (value in pair[0], value in pair[1]) == (meant is True, meant is False)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(sets(), st.sampled_from(SEMANTICS))
 def test_a_set_prints_as_a_filter_that_means_it(values: ValueSet, semantics: Semantics) -> None:
     if semantics == "strict" and None in values and not values.is_everything:
@@ -179,7 +180,7 @@ def test_integers_have_no_values_in_between() -> None:
     assert str(integers("x > 3").to_filter("x", integer=True)) == "x >= 4"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(sets(), sets())
 def test_rounding_to_integers_keeps_the_integers_and_the_operations(a: ValueSet, b: ValueSet) -> None:
     for value in EDGES:
@@ -194,7 +195,7 @@ def test_rounding_to_integers_keeps_the_integers_and_the_operations(a: ValueSet,
         assert not isinstance(member, float)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(sets())
 def test_a_set_that_is_not_empty_has_an_example(values: ValueSet) -> None:
     if values.is_empty:
@@ -204,7 +205,7 @@ def test_a_set_that_is_not_empty_has_an_example(values: ValueSet) -> None:
         assert values.example() in values
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(sets())
 def test_a_set_is_its_intervals_and_its_hull_has_it_in_it(values: ValueSet) -> None:
     rebuilt = ValueSet(flags=values.flags)

@@ -9,6 +9,7 @@ from covey.routing import BrokerLimits, Permissions
 from covey.routing.loading import prepare
 from covey.routing.messages import ClientUp, Deliver, FromClient, Gap, Permit, Refused
 from covey.simulation.fixpoint import total_failures
+from tests.examples import examples
 from tests.routing.harness import Net
 
 LARGE = "x" * 1_000
@@ -104,7 +105,7 @@ def test_a_permission_survives_a_restart_with_the_subscription_that_it_was_for()
     assert prices(found, "one") == [2]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("sueplrj"), st.integers(0, 3), st.integers(0, 3)), max_size=40))
 def test_what_is_counted_is_what_there_is(steps: list[tuple[str, int, int]]) -> None:
     found = Net([], limits=BrokerLimits(principal_queue_bytes=3_000))

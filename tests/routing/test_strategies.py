@@ -11,6 +11,7 @@ from covey.language import parse
 from covey.relations.exact import covers
 from covey.relations.merging import MergingPolicy
 from covey.relations.subsumption import Nominal, Number, Space
+from covey.routing.config import SubsumptionOptions
 from covey.routing.covering_stage import Covering
 from covey.routing.known_filters import KnownFilters
 from covey.routing.merging_stage import Merging
@@ -43,9 +44,9 @@ def stages(name: str) -> list[Stage]:
         case "covering":
             return [distinct, Covering(known)]
         case "subsumption":
-            return [distinct, Covering(known), Subsumption(known, SPACE, approximate=False)]
+            return [distinct, Covering(known), Subsumption(known, SubsumptionOptions(SPACE))]
         case "approximate":
-            return [distinct, Subsumption(known, SPACE, approximate=True)]
+            return [distinct, Subsumption(known, SubsumptionOptions(SPACE, approximate=True, k=1, rebuild_after=3))]
         case _:
             return [distinct, Covering(known), Merging(known, MergingPolicy(at_arrivals=2)), Covering(known)]
 

@@ -6,10 +6,11 @@ import pytest
 
 from covey.routing import Strategy, covering_stage, routing_table
 from covey.simulation import random_scenario, run
+from tests.examples import examples
 
 BLOCK = 50
 FIRST = 50
-"""So many are tried by `make test-core` too."""
+"""Of so many `make test-core` tries some."""
 
 
 @pytest.mark.parametrize(
@@ -17,7 +18,7 @@ FIRST = 50
     [pytest.param(start, marks=[pytest.mark.thorough] * (start >= FIRST)) for start in range(0, 1000, BLOCK)],
 )
 def test_nothing_is_lost_doubled_or_unwanted_and_tables_settle(start: int) -> None:
-    for seed in range(start, start + BLOCK):
+    for seed in range(start, start + examples(BLOCK)):
         report = run(random_scenario(seed))
         assert not report.failures, f"seed {seed}: {report.failures[0]}"
 

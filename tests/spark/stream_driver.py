@@ -72,9 +72,9 @@ def prepare(work: Path, point: str | None, wanted: int) -> None:
             say_and_wait(point, batch)
 
     if point == "saved":
-        wrap(Journal, "decide", before=lambda _, batch, version: at(batch))
+        wrap(Journal, "decide", before=lambda _, batch, version, **__: at(batch))
     elif point == "decided":
-        wrap(Journal, "decide", after=lambda _, batch, version: at(batch))
+        wrap(Journal, "decide", after=lambda _, batch, version, **__: at(batch))
     elif point == "written":
         wrap(ParquetSink, "_commit", before=lambda _, hidden, batch: at(batch))
     elif point == "committed":

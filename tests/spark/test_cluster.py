@@ -1,5 +1,5 @@
 """A standalone cluster on loopback: a master and two workers in processes of their own, which don't see the driver's
-directory, as on machines of their own."""
+directory, as on machines of their own; and a Connect server on that cluster, which doesn't see it either."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,12 +26,19 @@ from covey.filters import matches
 from covey.language import parse
 from covey.spark.session import find_java
 from tests.spark.cluster_driver import RULES
-
-pytestmark = pytest.mark.long  # four JVMs
+from tests.spark.test_source import Broker
 
 CLASSES = "org.apache.spark.deploy"
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 DRIVER = Path(__file__).with_name("cluster_driver.py")
 EVENTS = [{"n": n, "price": n * 37 % 100 + 0.5, "symbol": "abc"[n % 3]} for n in range(200)]
+MATCHES = sorted([event["n"], id] for event in EVENTS for id, text in RULES if matches(parse(text), event))
+PATIENCE = 400.0
+QUICK_STEPS = ("events", "executor killed", "one stream", "sink that workers don't see", "file that workers don't see")
+OTHER_STEPS = (
+    "files", "saved index", "profile", "compaction", "one stream", "another over the same changes", "through a broker",
+)  # fmt: skip
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def free_port() -> int:
@@ -38,53 +48,177 @@ def free_port() -> int:
         return port
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[str]:
-    """The address of a cluster whose workers see an empty directory in place of `own`."""
+@dataclass
+class Cluster:
+    """Its processes see an empty directory in place of `own`."""
+
+    work: Path
+    own: Path
+    address: str
+    stack: ExitStack
+    environment: dict[str, str] = field(default_factory=dict)
+    started: int = 0
+
+    def start(self, *command: str, memory: str = "256m") -> subprocess.Popen[bytes]:
+        """A class of Spark's in a process of its own."""
+        hiding = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs tmpfs "$0" && exec "$@"', str(self.own)]
+        whole = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), *command]
+        log = self.stack.enter_context((self.work / f"process-{self.started}.log").open("w"))
+        self.started += 1
+        environment = {**self.environment, "SPARK_DAEMON_MEMORY": memory}
+        process = subprocess.Popen([*hiding, *whole], env=environment, stdout=log, stderr=log)
+        self.stack.callback(process.wait, 30)
+        self.stack.callback(process.kill)
+        return process
+
+    def drive(self, address: str, shared: Path, *steps: str) -> dict[str, Any]:
+        """What a driver finds there."""
+        (shared / "events").mkdir(parents=True)
+        (shared / "events" / "1.json").write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
+        own = self.own / shared.name
+        own.mkdir()
+        broker = Broker(self.work / f"broker-{shared.name}")
+        broker.start()
+        try:
+            with (self.work / f"{shared.name}.log").open("w+") as log:
+                done = subprocess.run(
+                    [sys.executable, str(DRIVER), address, str(shared), str(own), broker.url, *steps],
+                    stdout=subprocess.PIPE, stderr=log, text=True, timeout=PATIENCE, cwd=DRIVER.parents[2],
+                    env={**os.environ, "TMPDIR": str(own), "PYTHONPATH": str(DRIVER.parents[2])}, check=False,
+                )  # fmt: skip
+                log.seek(0)
+                assert done.returncode == 0, log.read()[-3000:]
+        finally:
+            broker.kill()
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return found
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     if os.geteuid() != 0 or shutil.which("unshare") is None:
         pytest.skip("a worker that doesn't see the driver's files needs a mount namespace")
-    home = Path(pyspark.__file__).parent
-    environment = {
-        **os.environ, "SPARK_HOME": str(home), "JAVA_HOME": find_java(), "SPARK_NO_DAEMONIZE": "1",
-        "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m", "PYSPARK_PYTHON": sys.executable,
-        "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
-    }  # fmt: skip
-    own = tmp_path / "own"
+    work = tmp_path_factory.mktemp("cluster")
+    own = work / "own"
     own.mkdir()
-    start = str(home / "bin" / "spark-class")
     port = free_port()
-    address = f"spark://127.0.0.1:{port}"
-    master = [start, f"{CLASSES}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
-    worker = [start, f"{CLASSES}.worker.Worker", address, "--host", "127.0.0.1", "--webui-port", "0",
-              "--cores", "1", "--memory", "700m"]  # fmt: skip
-    hidden = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs tmpfs "$0" && exec "$@"', str(own)]
-    commands = [master, *([*hidden, *worker, "--work-dir", str(tmp_path / f"worker-{n}")] for n in range(2))]
     with ExitStack() as stack:
-        for number, command in enumerate(commands):
-            log = stack.enter_context((tmp_path / f"process-{number}.log").open("w"))
-            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-            stack.callback(process.wait, 30)
-            stack.callback(process.kill)
-        yield address
+        made = Cluster(work, own, f"spark://127.0.0.1:{port}", stack)
+        made.environment = {
+            **os.environ, "SPARK_HOME": str(Path(pyspark.__file__).parent), "JAVA_HOME": find_java(),
+            "SPARK_NO_DAEMONIZE": "1", "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DAEMON_JAVA_OPTS": QUICK, "PYSPARK_PYTHON": sys.executable,
+            "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
+        }  # fmt: skip
+        made.start(f"{CLASSES}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+        for number in range(2):
+            made.start(
+                f"{CLASSES}.worker.Worker", made.address, "--host", "127.0.0.1", "--webui-port", "0", "--cores", "1",
+                "--memory", "700m", "--work-dir", str(work / f"worker-{number}"),
+            )  # fmt: skip
+        yield made
 
 
-def test_what_a_cluster_without_shared_disk_matches_is_what_one_machine_does(cluster: str, tmp_path: Path) -> None:
-    shared, own = tmp_path / "shared", tmp_path / "own"
-    (shared / "events").mkdir(parents=True)
-    (shared / "events" / "1.json").write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
-    with (tmp_path / "driver.log").open("w+") as log:
-        done = subprocess.run(
-            [sys.executable, str(DRIVER), cluster, str(shared), str(own)], stdout=subprocess.PIPE, stderr=log,
-            text=True, timeout=900, cwd=DRIVER.parents[2], env={**os.environ, "TMPDIR": str(own)}, check=False,
-        )  # fmt: skip
-        log.seek(0)
-        assert done.returncode == 0, log.read()[-3000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    expected = sorted([event["n"], id] for event in EVENTS for id, text in RULES if matches(parse(text), event))
-    assert found["events"] == expected
-    assert found["files"] == expected
-    assert found["one stream"] == {"matches": expected}
-    assert found["another over the same changes"] == {"matches": expected}
+def wait_until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+    raise AssertionError("the Connect server did not start")
+
+
+@pytest.fixture(scope="module")
+def classic(cluster: Cluster) -> dict[str, Any]:
+    return cluster.drive(cluster.address, cluster.work / "classic", *QUICK_STEPS)
+
+
+@pytest.fixture(scope="module")
+def classic_rest(cluster: Cluster) -> dict[str, Any]:
+    return cluster.drive(cluster.address, cluster.work / "classic-rest", *OTHER_STEPS)
+
+
+@pytest.fixture(scope="module")
+def connect(cluster: Cluster) -> Iterator[dict[str, Any]]:
+    port = free_port()
+    settings = {
+        "spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "512m",
+        "spark.cores.max": "2", "spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false",
+        "spark.pyspark.python": sys.executable, "spark.driver.memory": "512m",
+        "spark.driver.extraJavaOptions": QUICK, "spark.executor.extraJavaOptions": QUICK,
+    }  # fmt: skip
+    given = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    server = cluster.start(
+        f"{CLASSES}.SparkSubmit",
+        "--master",
+        cluster.address,
+        *given,
+        "--class",
+        SERVER,
+        "spark-internal",
+        memory="700m",
+    )
+    wait_until_listening(port, server)
+    try:
+        yield cluster.drive(f"sc://127.0.0.1:{port}", cluster.work / "connect")
+    finally:
+        server.kill()
+
+
+@pytest.fixture(params=["classic", pytest.param("connect", marks=pytest.mark.long)], scope="module")
+def found(request: pytest.FixtureRequest) -> dict[str, Any]:
+    result: dict[str, Any] = request.getfixturevalue(request.param)
+    return result
+
+
+@pytest.fixture(params=["classic_rest", "connect"], scope="module")
+def more(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What is found by steps that `make test` leaves out."""
+    result: dict[str, Any] = request.getfixturevalue(request.param)
+    return result
+
+
+def test_what_a_cluster_without_shared_disk_matches_is_what_one_machine_does(found: dict[str, Any]) -> None:
+    assert found["events"] == MATCHES
+
+
+def test_an_executor_that_is_killed_in_the_middle_costs_nothing(found: dict[str, Any]) -> None:
+    assert found["executor killed"] == {"killed": True, "matches": MATCHES}
+
+
+def test_a_stream_writes_every_match(found: dict[str, Any]) -> None:
+    assert found["one stream"] == {"matches": MATCHES}
+
+
+def test_what_workers_do_not_see_is_refused_before_it_starts(found: dict[str, Any]) -> None:
     lost = found["sink that workers don't see"]
-    assert "the driver finds 0 of them" in lost["error"]
+    assert "is seen by the driver and not by Spark's workers" in lost["error"]
     assert lost["committed"] == []
+    kind, reason = found["file that workers don't see"]
+    assert kind == "CoveyError"
+    assert "not by Spark's workers" in reason
+
+
+@pytest.mark.long
+def test_files_and_saved_indexes_give_the_same(more: dict[str, Any]) -> None:
+    assert more["files"] == MATCHES
+    assert more["saved index"] == MATCHES
+
+
+@pytest.mark.long
+def test_profiles_and_compactions_come_from_the_workers(more: dict[str, Any]) -> None:
+    assert more["profile"] == {"events": len(EVENTS), "attributes": ["price", "symbol"]}
+    assert more["compaction"] == [["a", "a"], ["dear", "dear", "dearer", "none"]]
+
+
+@pytest.mark.long
+def test_two_streams_over_the_same_changes_write_every_match(more: dict[str, Any]) -> None:
+    assert more["one stream"] == {"matches": MATCHES}
+    assert more["another over the same changes"] == {"matches": MATCHES}
+
+
+@pytest.mark.long
+def test_a_table_goes_to_a_broker_and_comes_back_as_a_stream(more: dict[str, Any]) -> None:
+    assert more["through a broker"] == [2 * n for n in range(20)]

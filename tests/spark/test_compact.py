@@ -45,6 +45,19 @@ def events(count: int, seed: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def test_rows_without_an_id_and_ids_that_stand_twice_are_refused_by_name(spark: SparkSession) -> None:
+    rows = [(None, "a = 1"), ("b", "a = 2"), ("b", "a = 3"), ("c", "a = 4")]
+    with pytest.raises(covey.CoveyError, match="a row has NULL for an id; the id 'b' stands in 2 rows"):
+        compact(spark.createDataFrame(rows, "id string, filter string"))
+
+
+def test_integer_ids_come_back_as_integers(spark: SparkSession) -> None:
+    rows = [(10, "a = 1"), (9, "a = 1"), (7, "a = 5 AND b = 1")]
+    table = compact(spark.createDataFrame(rows, "id bigint, filter string")).table
+    assert dict(table.dtypes) == {"id": "bigint", "filter": "string", "stands_for": "array<bigint>"}
+    assert sorted((row.id, sorted(row.stands_for)) for row in table.collect()) == [(7, [7]), (10, [9, 10])]
+
+
 def check(table: list[Any], given: Rows, sample: list[dict[str, Any]]) -> int:
     """Every id stands behind one entry, which matches what it does. Gives how many matches are in vain."""
     filters = {id: covey.parse(text) for id, text in given}

@@ -57,6 +57,20 @@ def test_rows_of_files_in_parts_are_matched_as_the_table_is(
         assert {Path(row.file).name for row in rows} == {"a.parquet", "b.parquet"}
 
 
+def test_rows_that_match_nothing_are_left_out_where_that_is_asked_for(
+    spark: SparkSession, table: pa.Table, tmp_path: Path
+) -> None:
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=300)
+    for rules in ({"few": "x = 3"}, {"few": "x = 3", "computed": "x * 2 = 8"}):  # by workers, and by Spark
+        frame = spark.createDataFrame(list(rules.items()), "id string, filter string")
+        every = match_files(spark, tmp_path, frame, columns=["x"]).collect()
+        some = match_files(spark, tmp_path, frame, columns=["x"], only_matches=True).collect()
+        assert 0 < len(some) < len(every)
+        assert sorted(some) == sorted(row for row in every if row.subscriptions)
+    nothing = spark.createDataFrame([("none", "x = 77")], "id string, filter string")
+    assert match_files(spark, tmp_path, nothing, only_matches=True).count() == 0
+
+
 def test_pairs_of_files_are_one_row_a_match(
     spark: SparkSession, index: covey.Index, table: pa.Table, tmp_path: Path
 ) -> None:

@@ -290,7 +290,7 @@ def mistakes() -> Iterator[tuple[str, dict[str, Any], str]]:
     yield "output", {"output": "rows"}, "output 'rows' is not known"
     yield "semantics", {"semantics": "fuzzy"}, "semantics 'fuzzy' is not known"
     yield "on_error", {"on_error": "ignore"}, "on_error 'ignore' is not known"
-    yield "store", {"sink": "s3://bucket/sink"}, "not a path of this host"
+    yield "store", {"sink": "nofs://bucket/sink"}, "nofs://bucket/sink: "
 
 
 @pytest.mark.parametrize(

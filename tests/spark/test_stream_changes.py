@@ -19,6 +19,7 @@ from covey import CoveyError
 from covey.spark.stream import snapshots as stream_snapshots
 from covey.spark.stream.changes import BadChangesError, SubscriptionLog, source_of
 from covey.spark.stream.journal import Journal, local_path, write_durably
+from covey.spark.stream.settings import RuleSettings
 from covey.spark.stream.snapshots import cached
 from covey.spark.stream.sources import ChangeDirectory
 
@@ -120,13 +121,13 @@ def test_a_file_that_is_being_written_waits(world: World) -> None:
 
 def test_changes_may_be_written_in_another_dialect(world: World) -> None:
     write(world.changes / "1.jsonl", [row(1, "add", "a", "weight / 2 > 3"), row(1, "add", "b", "weight <")])
-    log = world.log(dialect="jms")
+    log = world.log(settings=RuleSettings(dialect="jms"))
     log.refresh()
     assert texts(log) == {"a": "weight / 2 > 3"}
     assert "ends too early" in world.bad()[0]["error"]
     log.snapshot()
     write(world.changes / "2.jsonl", [row(2, "replace", "a", "weight IN (1, 2)")])
-    again = world.log(dialect="jms")
+    again = world.log(settings=RuleSettings(dialect="jms"))
     again.refresh()
     assert texts(again) == {"a": "weight IN (1, 2)"}
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, get_args
 
 from covey import __version__
 from covey.cli import lab_arguments
 from covey.cli.broker import arguments as broker_arguments
-from covey.cli.options import FilterOptions, IndexOptions, MeaningOptions
-from covey.cli.sources import FORMATS, Format
+from covey.cli.options import ON_ERROR, FilterOptions, IndexOptions, MeaningOptions
 from covey.cli.spark import arguments as spark_arguments
 from covey.cli.spark.arguments import SessionOptions
 from covey.errors import CoveyError
+from covey.file_names import FORMATS, Format
 from covey.filters.semantics import SEMANTICS
 from covey.language import DIALECTS
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 DIMENSIONS: Final[tuple[Dimension, ...]] = ("network", "memory", "throughput")
 """`covey.relations.pruning` has them too; importing it takes a second."""
+
+ResultForm: TypeAlias = Literal["lists", "pairs", "counts"]
+RESULT_FORMS: Final[tuple[ResultForm, ...]] = get_args(ResultForm)
 
 BATCH_SIZE: Final = 32_768
 """Events a batch: enough that matching costs little an event, few enough that dense matches fit in memory."""
@@ -52,12 +55,14 @@ def parser() -> argparse.ArgumentParser:
     _explain(commands)
     _relate(commands)
     _check(commands)
+    _schema(commands)
+    _report(commands)
     _compact(commands)
     _index(commands)
     _demo(commands)
     _doctor(commands)
     spark_arguments.add(commands, _filters, _positive)
-    broker_arguments.add(commands, _positive)
+    broker_arguments.add(commands, _positive, _filters)
     lab_arguments.add(commands, _positive)
     return parser
 
@@ -79,13 +84,17 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 class MatchOptions(IndexOptions):
     """Of `covey match`."""
 
-    events: str
+    events: list[str]
     format: Format | None
     batch_size: int
     threads: int | None
     all: bool
     count: bool
     output: str | None
+    overwrite: bool
+    columns: list[str]
+    form: ResultForm
+    nan_is_missing: bool
 
 
 def _match(commands: Any) -> None:
@@ -99,13 +108,19 @@ def _match(commands: Any) -> None:
     parser.add_argument(
         "subscriptions", metavar="SUBSCRIPTIONS", help="rows with an id and a filter, or a .covey index"
     )
-    parser.add_argument("events", metavar="EVENTS", help="rows of attributes; of JSON lines, one object a line")
+    parser.add_argument(
+        "events",
+        metavar="EVENTS",
+        nargs="+",
+        help="rows of attributes: files, directories (with partitions such as day=2026-01-31), patterns with *, "
+        "addresses that Arrow reads such as s3://…; of JSON lines, one object a line",
+    )
     parser.add_argument("--format", choices=FORMATS, help="of the events; by itself it is told by the file's name")
     parser.add_argument("--subscriptions-format", choices=FORMATS, help="the same, of the subscriptions")
     _filters(parser)
     parser.add_argument(
         "--on-error",
-        choices=("raise", "skip"),
+        choices=ON_ERROR,
         default="raise",
         help="stop at subscriptions and events that can't be used (raise, the default), or go on without them (skip); "
         "each is reported in either case",
@@ -114,7 +129,24 @@ def _match(commands: Any) -> None:
     parser.add_argument("--threads", type=_positive, help="threads to match with; by itself one a processor")
     parser.add_argument("--all", action="store_true", help="print events without matches too")
     parser.add_argument("--count", action="store_true", help="print only the totals")
+    parser.add_argument(
+        "--as",
+        dest="form",
+        choices=RESULT_FORMS,
+        default="lists",
+        help="a list of ids for each event, a row for each match (pairs), or how often each subscription was met, "
+        "those that never were too (counts); by itself %(default)s",
+    )
+    parser.add_argument(
+        "--columns",
+        type=_names,
+        default=[],
+        metavar="A,B",
+        help="columns of the events to write beside their matches; * is all",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write to a file: .jsonl, .jsonl.gz or .parquet")
+    parser.add_argument("--overwrite", action="store_true", help="replace what is at the output")
+    parser.add_argument("--nan-is-missing", action="store_true", help="read NaN as a missing value, as pandas has it")
 
 
 class ExplainOptions(FilterOptions):
@@ -170,6 +202,8 @@ class CheckOptions(FilterOptions):
     """Of `covey check`."""
 
     rules: str
+    events: list[str]
+    events_format: Format | None
     format: Format | None
     table: str | None
     fix: str | None
@@ -186,11 +220,62 @@ def _check(commands: Any) -> None:
     parser.add_argument(
         "rules", metavar="RULES", help="rows with an id and a filter, or a directory or YAML file with one rule a file"
     )
+    parser.add_argument(
+        "events", metavar="EVENTS", nargs="*", help="say too which rules can't fire on these events, and why"
+    )
     parser.add_argument("--format", choices=FORMATS, help="of the rows; by itself as the name ends")
+    parser.add_argument("--events-format", choices=FORMATS, help="of the events; by itself as their names end")
     parser.add_argument("--table", metavar="PARQUET", help="check against the columns of a Parquet file or directory")
     parser.add_argument("--fix", metavar="FILE", help="mend what has a plain remedy, and write all that load as SQL")
     parser.add_argument("--json", action="store_true", help="print one JSON object a rule")
     _filters(parser)
+
+
+class SchemaOptions:
+    """Of `covey schema`."""
+
+    events: list[str]
+    format: Format | None
+    output: str | None
+    sample: int
+
+
+def _schema(commands: Any) -> None:
+    parser = commands.add_parser(
+        "schema",
+        help="write a schema of events from a sample of them",
+        description="Print the types that attributes of events have, as JSON for --schema: read it, mend what was "
+        "guessed wrong (string keeps 01234 as it is), and give it to the other commands.",
+    )
+    parser.add_argument("events", metavar="EVENTS", nargs="+", help="files, directories, patterns or addresses")
+    parser.add_argument("--format", choices=FORMATS, help="of the events; by itself as their names end")
+    parser.add_argument("--sample", type=_positive, default=10_000, help="events to look at (%(default)s)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to write it; by itself standard output")
+
+
+class ReportOptions(IndexOptions):
+    """Of `covey report`."""
+
+    events: list[str]
+    format: Format | None
+    json: bool
+    html: str | None
+
+
+def _report(commands: Any) -> None:
+    parser = commands.add_parser(
+        "report",
+        help="say which rules never fire, which are the broadest, equal, covered, contradictory, always true",
+        description="Hold rules against each other, and against events where there are some.",
+    )
+    parser.add_argument("subscriptions", metavar="RULES", help="rows with an id and a filter, or a .covey index")
+    parser.add_argument("events", metavar="EVENTS", nargs="*", help="files, directories, patterns or addresses")
+    parser.add_argument("--format", choices=FORMATS, help="of the events; by itself as their names end")
+    parser.add_argument("--subscriptions-format", choices=FORMATS, help="the same, of the rules")
+    _filters(parser)
+    parser.add_argument("--on-error", choices=ON_ERROR, default="raise", help="at rules and events that can't be used")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write it as a page with bars")
 
 
 class CompactOptions(IndexOptions):
@@ -233,7 +318,7 @@ def _compact(commands: Any) -> None:
     parser.add_argument("--events", metavar="FILE", help="events to learn that from")
     parser.add_argument("--events-format", choices=FORMATS, help="by itself told by the name")
     parser.add_argument("--advertisements", metavar="FILE", help="filters of what is published at all, one a line")
-    parser.add_argument("--on-error", choices=("raise", "skip"), default="raise", help="at rows that can't be used")
+    parser.add_argument("--on-error", choices=ON_ERROR, default="raise", help="at rows that can't be used")
 
 
 class IndexBuildOptions(IndexOptions):
@@ -267,7 +352,7 @@ def _index(commands: Any) -> None:
     _filters(build)
     build.add_argument(
         "--on-error",
-        choices=("raise", "skip"),
+        choices=ON_ERROR,
         default="raise",
         help="save nothing if a subscription can't be used (raise, the default), or leave it out (skip)",
     )
@@ -333,7 +418,13 @@ def _meaning(parser: argparse.ArgumentParser) -> None:
     """What filters are written in, and what they mean."""
     parser.add_argument("--dialect", choices=tuple(DIALECTS), default="sql", help="of the filters (%(default)s)")
     parser.add_argument("--semantics", choices=SEMANTICS, help="what a test on a missing attribute means (sql)")
-    parser.add_argument("--schema", metavar="FILE", help="the events' schema, as JSON")
+    parser.add_argument(
+        "--schema", metavar="FILE", help='the events\' schema: a file, or JSON itself, such as {"ts": "timestamp"}'
+    )
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _fraction(text: str) -> float:

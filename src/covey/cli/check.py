@@ -13,18 +13,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from covey.cli.arguments import CheckOptions
+from covey.cli.arguments import BATCH_SIZE, CheckOptions
+from covey.cli.events import EventFile
 from covey.cli.rule_files import are_files, rule_texts
-from covey.cli.sources import source
 from covey.cli.subscriptions import SubscriptionFile, schema_of
-from covey.cli.terminal import complain, one_line
+from covey.cli.terminal import complain, one_line, unwatched
 from covey.errors import CoveyError, FilterSyntaxError
 from covey.events import Schema
+from covey.events.files import source, sources
 from covey.events.meaning import Meaning
 from covey.filters import Filter
 from covey.filters.fitting import UNTYPED
 from covey.language import from_json, parse
 from covey.matching import Index
+from covey.matching.against import Seen, findings
 
 _REPAIRS: Final = 16
 """Mistakes that are mended in one rule."""
@@ -64,6 +66,8 @@ def run(options: CheckOptions) -> int:
         _load(rule, options, checker, schema)
     _mark_twice(rules)
     undecided = _examine(rules, Meaning(options.semantics or "sql", None, schema))
+    if options.events:
+        _hold_against(rules, options, schema)
     for rule in rules:
         if options.json:
             print(json.dumps(rule.to_dict(), ensure_ascii=False))
@@ -167,7 +171,7 @@ def _mark_twice(rules: list[Rule]) -> None:
     for rule in rules:
         first = seen.setdefault(rule.id, rule)
         if first is not rule and rule.error is None:
-            rule.condition, rule.error = None, f"the id stands twice; {first.place} has it too"
+            rule.condition, rule.error = None, f"the id stands in {first.place} too, and the first counts"
 
 
 def _examine(rules: list[Rule], meaning: Meaning) -> int:
@@ -186,6 +190,22 @@ def _examine(rules: list[Rule], meaning: Meaning) -> int:
     return found.undecided
 
 
+def _hold_against(rules: list[Rule], options: CheckOptions, schema: Schema | None) -> None:
+    """Note which rules can't fire on the events that there are."""
+    loaded = {rule.id: rule for rule in rules if rule.condition is not None}
+    index = Index(semantics=options.semantics or "sql", schema=schema)
+    index.add_many([(id, rule.condition) for id, rule in loaded.items()])
+    seen = Seen(index.tested, schema)
+    for given in sources(options.events, options.events_format, "--events-format"):
+        events = EventFile(given, index, batch_size=BATCH_SIZE, skip=True, step=unwatched, schema=schema)
+        for batch in events.batches():
+            seen.look(batch.events)
+        events.report.end()
+    for one in findings([(id, index.filter(id)) for id in loaded], seen, index.semantics):
+        if one.why != "contradiction":  # which is noted already
+            loaded[one.id].notes.append(f"can't fire on these events: {one.message}")
+
+
 def _lines(rule: Rule) -> Iterator[str]:
     name = f"{rule.place}: rule {rule.id!r}"
     if rule.error is not None:
@@ -202,6 +222,7 @@ def _summary(rules: list[Rule], bad: int, undecided: int) -> str:
         "can never match": notes.count("can never match"),
         "always match": notes.count("always matches"),
         "are equal to another": sum(note.startswith("is equal") for note in notes),
+        "can't fire on these events": sum(note.startswith("can't fire") for note in notes),
         "were mended": sum(rule.mended is not None for rule in rules),
     }
     shown = [f"{count:,} {what}" for what, count in counts.items() if count]

@@ -12,14 +12,16 @@ from pyarrow import parquet
 
 from covey.cli.arguments import CompactOptions, UsageError
 from covey.cli.events import EventFile
-from covey.cli.sources import source
-from covey.cli.subscriptions import SubscriptionFile
-from covey.cli.terminal import BadRowsError, aligned, one_line, progress, watched
-from covey.errors import CoveyError
+from covey.cli.subscriptions import SubscriptionFile, as_one_kind
+from covey.cli.terminal import BadRowsError, aligned, progress, watched
+from covey.errors import CoveyError, DuplicateIdError, skips
+from covey.events.files import source
 from covey.filters import Filter, IsNull, any_of
 from covey.history import Chances, EventProfile, Profile
 from covey.language import parse
-from covey.matching import Index
+from covey.limits import DEFAULT_LIMITS
+from covey.matching import BadSubscription, Index
+from covey.matching.index import as_filter
 from covey.relations.compaction import Compacted, Entry, Step, compact
 
 _EVENTS = 65_536
@@ -56,16 +58,21 @@ def table_of(steps: list[Step]) -> str:
 
 def _subscriptions(options: CompactOptions) -> list[tuple[str, Filter]]:
     rows = SubscriptionFile(source(options.subscriptions, options.subscriptions_format, "--format"), options)
-    found: list[tuple[str, Filter]] = []
+    found: dict[str, Filter | None] = {}
+    errors: list[BadSubscription] = []
     with progress("subscriptions", shown=watched()) as step:
-        for number, (id, condition) in enumerate(rows.pairs(step)):
+        for number, (id, given) in enumerate(as_one_kind(list(rows.pairs(step)))):
             try:
-                found.append((id, condition if isinstance(condition, Filter) else parse(condition)))
+                if id in found:
+                    raise DuplicateIdError(f"subscription {id!r} stands in an earlier row too, and the first counts")
+                found[id] = None
+                found[id] = as_filter(given, DEFAULT_LIMITS)
             except CoveyError as error:
-                rows.report.bad(rows.place(number), f"subscription {id!r}: {one_line(error)}")
-    if rows.report.count and options.on_error == "raise":
+                errors.append(BadSubscription(number, id, error))
+    rows.settle(errors)
+    if rows.report.count and not skips(options.on_error):
         raise BadRowsError(f"{rows.report} can't be used, so nothing was done; --on-error skip goes on without")
-    return found
+    return [(id, condition) for id, condition in found.items() if condition is not None]
 
 
 def _chances(options: CompactOptions, subscriptions: list[tuple[str, Filter]]) -> Chances | None:
@@ -80,7 +87,7 @@ def _chances(options: CompactOptions, subscriptions: list[tuple[str, Filter]]) -
     given = source(options.events, options.events_format, "--events-format")
     seen: EventProfile | None = None
     with progress("events", shown=watched()) as step:
-        file = EventFile(given, wanted, batch_size=_EVENTS, skip=options.on_error == "skip", step=step)
+        file = EventFile(given, wanted, batch_size=_EVENTS, skip=skips(options.on_error), step=step)
         for number, batch in enumerate(file.batches()):
             part = EventProfile.of(batch.events, names, seed=number)
             seen = part if seen is None else seen.merged(part)
@@ -112,7 +119,8 @@ def _write(found: Compacted, path: str) -> None:
         else:
             with open(fresh, "w", encoding="utf-8") as out:
                 for entry in found.entries:
-                    row = {"id": entry.id, "filter": str(entry.filter), "stands_for": list(entry.stands_for)}
+                    row: dict[str, object] = {"id": entry.id, "filter": str(entry.filter)}
+                    row |= {"stands_for": list(entry.stands_for), "how": list(entry.how)}
                     out.write(json.dumps(row, ensure_ascii=False) + "\n")
         os.replace(fresh, path)
     finally:
@@ -125,5 +133,6 @@ def _arrow(entries: list[Entry]) -> pa.Table:
             "id": pa.array([entry.id for entry in entries], pa.string()),
             "filter": pa.array([str(entry.filter) for entry in entries], pa.string()),
             "stands_for": pa.array([list(entry.stands_for) for entry in entries], pa.list_(pa.string())),
+            "how": pa.array([list(entry.how) for entry in entries], pa.list_(pa.string())),
         }
     )

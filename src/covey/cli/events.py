@@ -9,6 +9,7 @@ the file and hands on what is done, in order. A handful of lines is read by Pyth
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,15 +18,14 @@ from typing import IO, Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from covey.cli import csv_files
 from covey.cli.lines import Block, Blocks
-from covey.cli.sources import Source
-from covey.cli.subscriptions import open_parquet
-from covey.cli.terminal import BadRowsError, Report, Step, one_line
+from covey.cli.terminal import BadRowsError, Report, Step, complain, one_line
 from covey.errors import EventError
-from covey.events import BadLine, Schema
+from covey.events import BadLine, Schema, csv_files
+from covey.events.files import Source, parquet_file, with_partitions
 from covey.events.json_batches import JsonLines
 from covey.events.limits import DEFAULT_EVENT_LIMITS
 from covey.events.term_columns import attributes_of
@@ -45,6 +45,8 @@ _ARROW_TYPES: Mapping[str, pa.DataType] = {
 }
 
 
+_ABOVE = 2
+"""What a row's number, from 0 below the header, is short of its line's, from 1."""
 _HANDFUL = 32
 """Lines that are read without kernels, as long as none is loaded."""
 
@@ -71,7 +73,8 @@ class EventBatch:
         """The events from `first` to before `last`, with the bad lines between them; the ends of the batch have those
         that are before or behind all events."""
         if isinstance(self.events, pa.RecordBatch):
-            return EventBatch(self.events.slice(first, last - first), self.numbers[first:last])
+            lines = None if self.lines is None else self.lines[first:last]
+            return EventBatch(self.events.slice(first, last - first), self.numbers[first:last], lines)
         events = self.events.part(first, last) if isinstance(self.events, JsonLines) else self.events[first:last]
         assert self.lines is not None
         above = 0 if first == 0 else self.lines[first]
@@ -91,7 +94,15 @@ class EventFile:
     """The events of a file."""
 
     def __init__(
-        self, given: Source, index: Index, *, batch_size: int, skip: bool, step: Step, schema: Schema | None = None
+        self,
+        given: Source,
+        index: Index,
+        *,
+        batch_size: int,
+        skip: bool,
+        step: Step,
+        schema: Schema | None = None,
+        columns: Sequence[str] = (),
     ) -> None:
         self.source = given
         self.report = Report("event", given.name)
@@ -100,6 +111,7 @@ class EventFile:
         self._skip = skip
         self._step = step
         self._schema = schema
+        self._columns = columns
         self._rows: int | None = None  # where the file says how many it has
 
     def batches(self) -> Iterator[EventBatch]:
@@ -215,24 +227,38 @@ class EventFile:
             for name, attribute in (self._schema.attributes.items() if self._schema is not None else ())
             if attribute.type in _ARROW_TYPES
         }
-        row = 0
+        row = inner = 0  # and line ends inside of values
         blocks = csv_files.batches(
             file, self.source.name, types, held.__setitem__, "say what its columns hold with --schema"
         )
         for block in blocks:
             known = tuple(held)  # Arrow may add to it meanwhile
             numbers = np.setdiff1d(np.arange(row, row + block.num_rows + len(known)), known)[: block.num_rows]
-            whole = EventBatch(block, numbers)
+            if row == 0:
+                self._say_types(block.schema, types)
+            within = np.concatenate(([0], np.cumsum(_line_ends(block))))
+            whole = EventBatch(
+                with_partitions(block, self.source.partitions), numbers, numbers + _ABOVE + inner + within[:-1]
+            )
             start = 0
             for wrong in sorted(number for number in known if row <= number <= (numbers[-1] if len(numbers) else row)):
                 end = int(np.searchsorted(numbers, wrong))
                 yield from self._sliced(whole.part(start, end))
-                self.bad(f"row {wrong}", held.pop(wrong))
+                self.bad(f"line {wrong + _ABOVE + inner + int(within[end])}", held.pop(wrong))
                 start = end
             yield from self._sliced(whole.part(start, len(whole)))
             row = int(numbers[-1]) + 1 if len(numbers) else row
+            inner += int(within[-1])
         for wrong in sorted(held):
-            self.bad(f"row {wrong}", held[wrong])
+            self.bad(f"line {wrong + _ABOVE + inner}", held[wrong])
+
+    def _say_types(self, schema: pa.Schema, known: Mapping[str, pa.DataType]) -> None:
+        """Say once which types were guessed of columns that subscriptions test."""
+        tested = {name for name in schema.names if name in self._index.attributes and name not in known}
+        guessed = Schema.infer(pa.schema([schema.field(name) for name in schema.names if name in tested])).attributes
+        if guessed:
+            told = json.dumps({name: attribute.type for name, attribute in guessed.items()}, ensure_ascii=False)
+            complain(f"{self.source.name}: types guessed from the first rows; to be sure, give --schema {told!r}")
 
     def _sliced(self, batch: EventBatch) -> Iterator[EventBatch]:
         for first in range(0, len(batch), self._size):
@@ -240,17 +266,28 @@ class EventFile:
 
     def parquet(self, file: IO[bytes]) -> Iterator[EventBatch]:
         """Batches of Parquet, of those columns only that subscriptions or the schema may name."""
-        table = open_parquet(file, self.source.name)
+        table = parquet_file(file, self.source.name)
         wanted = {name.partition(".")[0] for name in self._index.attributes} | set(self._index.attributes)
         if self._schema is not None:
             wanted |= {name.partition(".")[0] for name in self._schema.attributes} | set(self._schema.attributes)
         whole = any(term.name == EVENT_TEXT for term in self._index.terms)
+        wanted |= set(self._columns)
+        whole = whole or "*" in self._columns
         names = [name for name in table.schema_arrow.names if whole or name in wanted or "." in name]
         self._rows = table.metadata.num_rows
         row = 0
         for batch in table.iter_batches(batch_size=self._size, columns=names):
-            yield EventBatch(batch, np.arange(row, row + batch.num_rows))
+            yield EventBatch(with_partitions(batch, self.source.partitions), np.arange(row, row + batch.num_rows))
             row += batch.num_rows
+
+
+def _line_ends(block: pa.RecordBatch) -> NDArray[np.int64]:
+    """For each row how many line ends are inside of its values."""
+    count = np.zeros(block.num_rows, np.int64)
+    for column in block.columns:
+        if pa.types.is_string(column.type):
+            count += pc.fill_null(pc.count_substring(column, "\n"), 0).to_numpy(zero_copy_only=False)
+    return count
 
 
 def _batch(block: Block, names: Sequence[str]) -> EventBatch:

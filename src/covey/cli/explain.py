@@ -7,11 +7,11 @@ import sys
 from typing import Any
 
 from covey.cli.arguments import ExplainOptions, UsageError
-from covey.cli.sources import is_index
 from covey.cli.subscriptions import schema_of, subscription_rows
 from covey.cli.terminal import unwatched
 from covey.errors import CoveyError, EventError, UnknownIdError
 from covey.events import parse_json
+from covey.file_names import is_index
 from covey.filters import Filter
 from covey.filters.semantics import Decoded
 from covey.language import parse

@@ -6,9 +6,9 @@ import json
 import time
 
 from covey.cli.arguments import IndexBuildOptions, IndexStatsOptions, UsageError
-from covey.cli.sources import INDEX_SUFFIX, is_index
 from covey.cli.subscriptions import index_of
 from covey.cli.terminal import complain, watched
+from covey.file_names import INDEX_SUFFIX, is_index
 from covey.matching import Index
 
 

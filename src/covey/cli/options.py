@@ -7,12 +7,14 @@ arguments of its command.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, get_args
 
-from covey.cli.sources import Format
+from covey.errors import OnError
+from covey.file_names import Format
 from covey.filters.semantics import Semantics
 
-OnError: TypeAlias = Literal["raise", "skip"]
+ON_ERROR: Final = get_args(OnError)
+"""`collect` is another name of `skip`."""
 
 
 class ColumnOptions:

@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from covey.cli.sources import SUFFIXES, Format
 from covey.errors import CoveyError
+from covey.file_names import SUFFIXES, Format
 
 _MOST_IDS: Final = 2_000_000
 """Ids that are turned into text at a time."""
@@ -72,7 +72,9 @@ class JsonLines:
         if self._quoted is not None and _same(self._quoted[0], ids):
             return self._quoted[1]
         known = ids.cast(pa.large_string())
-        if pc.any(pc.match_substring_regex(known, _NEEDS_ESCAPE)).as_py():
+        if pa.types.is_integer(ids.type):
+            quoted = known
+        elif pc.any(pc.match_substring_regex(known, _NEEDS_ESCAPE)).as_py():
             quoted = pa.array([json.dumps(one, ensure_ascii=False) for one in known.to_pylist()], pa.large_string())
         else:
             quoted = pc.binary_join_element_wise(_text('"'), known, _text('"'), _text(""))
@@ -112,17 +114,22 @@ class ParquetFile:
     _SCHEMA: Final = pa.schema([("event", pa.int64()), ("subscriptions", pa.list_(pa.string()))])
 
     def __init__(self, path: str) -> None:
-        self._writer = parquet.ParquetWriter(path, self._SCHEMA)
+        self._path = path
+        self._writer: parquet.ParquetWriter | None = None  # until it is known what ids are
 
     def write(self, numbers: NDArray[np.int64], lists: pa.Array) -> None:
         """Add rows."""
         if len(numbers):
-            ids = lists.cast(self._SCHEMA.field("subscriptions").type)
-            self._writer.write_table(pa.table({"event": numbers, "subscriptions": ids}, schema=self._SCHEMA))
+            whole = pa.types.is_integer(lists.type.value_type.value_type)
+            ids = lists.cast(pa.list_(pa.int64() if whole else pa.string()))
+            table = pa.table({"event": numbers, "subscriptions": ids})
+            if self._writer is None:
+                self._writer = parquet.ParquetWriter(self._path, table.schema)
+            self._writer.write_table(table)
 
     def close(self) -> None:
         """Finish the file."""
-        self._writer.close()
+        (self._writer or parquet.ParquetWriter(self._path, self._SCHEMA)).close()
 
 
 class ForPeople:
@@ -143,7 +150,7 @@ class ForPeople:
         for place, number in enumerate(numbers.tolist()):
             start, end = int(offsets[place] - offsets[0]), int(offsets[place + 1] - offsets[0])
             # No terminal shows more ids than it has columns.
-            text = ", ".join(ids.slice(start, min(end - start, self._width)).to_pylist())
+            text = ", ".join(map(str, ids.slice(start, min(end - start, self._width)).to_pylist()))
             line = f"{number:>10}  {end - start:>7}  {text}"
             self._file.write((line if len(line) <= self._width else line[: self._width - 1] + "…") + "\n")
         self._file.flush()

@@ -3,15 +3,15 @@ rule's id is the file's path in the directory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from covey.cli.options import MeaningOptions
 from covey.cli.terminal import Report, Step, one_line
 from covey.errors import CoveyError
-from covey.filters import Filter
 from covey.language import in_sql
+from covey.matching import BadSubscription
 
 LARGEST_RULE: Final = 1 << 20
 """Bytes of a file that is a rule."""
@@ -54,7 +54,7 @@ class RuleFiles:
         """Where the pair of that number stands."""
         return self._places[pair]
 
-    def pairs(self, step: Step) -> Iterator[tuple[str, str | Filter]]:
+    def pairs(self, step: Step) -> Iterator[tuple[str, Any]]:
         """The rules that can be read."""
         for number, (id, _, text) in enumerate(rule_texts(self._path)):
             step(number, 0, None)
@@ -63,7 +63,14 @@ class RuleFiles:
                     raise text
                 pair = id, text if self._dialect == "sql" else in_sql(text, self._dialect)
             except CoveyError as error:
-                self.report.bad(id, one_line(error))
+                self._places.append(id)
+                yield id, error
             else:
                 self._places.append(id)
                 yield pair
+
+    def settle(self, errors: Sequence[BadSubscription]) -> None:
+        """Report all rules that can't be used."""
+        for bad in errors:
+            self.report.bad(self._places[bad.row], one_line(bad.error))
+        self.report.end()

@@ -22,6 +22,8 @@ COMMANDS: Final = {
     "explain": ("explain", "run"),
     "relate": ("relate", "run"),
     "check": ("check", "run"),
+    "schema": ("schemas", "run"),
+    "report": ("report", "run"),
     "compact": ("compact", "run"),
     "index build": ("index_files", "build"),
     "index stats": ("index_files", "stats"),

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
-from pyarrow import parquet
 
-from covey.cli import csv_files
 from covey.cli.lines import Lines
 from covey.cli.options import FilterOptions, IndexOptions, MeaningOptions
 from covey.cli.rule_files import RuleFiles, are_files
-from covey.cli.sources import Format, Source, is_index, source
-from covey.cli.terminal import BadRowsError, Report, Step, one_line, progress
-from covey.errors import CoveyError, FilterError, SchemaError
-from covey.events import BadLine, Schema, read_json_lines
-from covey.filters import Filter
+from covey.cli.terminal import BadRowsError, Report, Step, complain, one_line, progress
+from covey.errors import CoveyError, SchemaError, skips
+from covey.events import BadLine, Schema, csv_files, read_json_lines
+from covey.events.files import Source, parquet_file, source
+from covey.file_names import Format, is_index
 from covey.language import from_json, in_sql
-from covey.matching import Index
+from covey.matching import BadSubscription, Index
+from covey.matching.ids import check_id, is_integer
 
 _STEP = 1_000
 
@@ -35,26 +34,38 @@ class SubscriptionFile:
         self._id, self._filter = options.id_column, options.filter_column
         self._dialect = options.dialect
         self._places = array("q")
-        self._unit = "line" if given.format == "jsonl" else "row"
+        self._unit = "row" if given.format == "parquet" else "line"
+        self._lost: list[tuple[int, str]] = []
+        self._strange = 0
 
     def place(self, pair: int) -> str:
-        """Where the pair of that number stands: a line from 1, or a row from 0."""
+        """Where the pair of that number stands: a line from 1, or a row of Parquet from 0."""
         return f"{self._unit} {self._places[pair]}"
 
-    def pairs(self, step: Step) -> Iterator[tuple[str, str | Filter]]:
+    def pairs(self, step: Step) -> Iterator[tuple[Any, Any]]:
         """The rows that have an id and a filter; whether the filter is one, the index decides."""
         with self.source.open() as (file, raw):
             size = self.source.size
             for number, (place, name, condition) in enumerate(_READERS[self.source.format](self, file)):
                 if number % _STEP == 0:
                     step(number, raw.tell() if size is not None else 0, size)
+                self._strange += name is None and condition is None
                 try:
-                    pair = _id_of(name), self._filter_of(condition)
+                    check_id(name)
                 except CoveyError as error:
-                    self.report.bad(f"{self._unit} {place}", _of(name) + one_line(error))
+                    self._lost.append((place, one_line(error)))
                 else:
                     self._places.append(place)
-                    yield pair
+                    yield name, self._filter_of(condition)
+
+    def settle(self, errors: Sequence[BadSubscription]) -> None:
+        """Report all rows that can't be used, those that the index refused among them, in the file's order."""
+        refused = [(self._places[bad.row], _of(bad.id) + one_line(bad.error)) for bad in errors]
+        for place, problem in sorted(self._lost + refused, key=lambda one: one[0]):
+            self.report.bad(f"{self._unit} {place}", problem)
+        self.report.end()
+        if self._strange and self._strange == self.report.count and not self._places:
+            complain(f"no row has {self._id!r} and {self._filter!r}; did you swap SUBSCRIPTIONS and EVENTS?")
 
     def rows(self) -> Iterator[tuple[str, Any, Any]]:
         """All rows as they are: where each stands, what it has as id, and what as filter."""
@@ -62,14 +73,18 @@ class SubscriptionFile:
             for place, name, condition in _READERS[self.source.format](self, file):
                 yield f"{self._unit} {place}", name, condition
 
-    def _filter_of(self, given: Any) -> str | Filter:
-        if given is None:
-            raise FilterError(f"no {self._filter!r}; a subscription to all events has the filter TRUE")
-        if isinstance(given, str):
-            return given if self._dialect == "sql" else in_sql(given, self._dialect)
-        if self._dialect == "eventbridge":  # patterns are JSON, so a line may have them as they are
-            return in_sql(json.dumps(given), self._dialect)
-        return from_json(given)
+    def _filter_of(self, given: Any) -> Any:
+        """A filter, or in its place what is wrong with it: whose id counts is decided later."""
+        try:
+            if given is None or (isinstance(given, str) and self._dialect == "sql"):
+                return given
+            if isinstance(given, str):
+                return in_sql(given, self._dialect)
+            if self._dialect == "eventbridge":  # patterns are JSON, so a line may have them as they are
+                return in_sql(json.dumps(given), self._dialect)
+            return from_json(given)
+        except CoveyError as error:
+            return error
 
     def json_lines(self, file: IO[bytes]) -> Iterator[tuple[int, Any, Any]]:
         """Rows of JSON lines."""
@@ -77,7 +92,7 @@ class SubscriptionFile:
 
         def say() -> None:
             for line in bad:
-                self.report.bad(f"line {line.line}", line.message.partition(": ")[2])
+                self._lost.append((line.line, line.message.partition(": ")[2]))
             bad.clear()
 
         for row in read_json_lines(lines, name="", bad=bad):  # type: ignore[arg-type]
@@ -91,22 +106,23 @@ class SubscriptionFile:
 
         def skip(row: int, problem: str) -> None:
             bad.add(row)
-            self.report.bad(f"row {row}", problem)
+            self._lost.append((row + 2, problem))
 
         text = {self._id: pa.string(), self._filter: pa.string()}
-        row = 0
+        row = inner = 0  # and line ends inside of values
         for batch in csv_files.batches(file, self.source.name, text, skip, "is it CSV?"):
             self._check_columns(batch.schema.names)
             columns = (batch.column(batch.schema.get_field_index(name)).to_pylist() for name in text)
             for name, condition in zip(*columns, strict=True):
                 while row in bad:
                     row += 1
-                yield row, name, condition
+                yield row + 2 + inner, name, condition
+                inner += sum(value.count("\n") for value in (name, condition) if value is not None)
                 row += 1
 
     def parquet(self, file: IO[bytes]) -> Iterator[tuple[int, Any, Any]]:
         """Rows of Parquet."""
-        table = open_parquet(file, self.source.name)
+        table = parquet_file(file, self.source.name)
         self._check_columns(table.schema_arrow.names)
         row = 0
         for batch in table.iter_batches(columns=[self._id, self._filter]):
@@ -119,9 +135,11 @@ class SubscriptionFile:
     def _check_columns(self, names: list[str]) -> None:
         for option, name in (("id", self._id), ("filter", self._filter)):
             if name not in names:
+                swapped = self._id not in names and self._filter not in names
+                hint = "; did you swap SUBSCRIPTIONS and EVENTS?" if swapped else ""
                 raise CoveyError(
                     f"{self.source.name}: no column {name!r}; it has {', '.join(names)}. "
-                    f"Name the right one with --{option}-column"
+                    f"Name the right one with --{option}-column{hint}"
                 )
 
 
@@ -132,27 +150,14 @@ _READERS: Mapping[str, Callable[[SubscriptionFile, IO[bytes]], Iterator[tuple[in
 }
 
 
-def open_parquet(file: IO[bytes], name: str) -> parquet.ParquetFile:
-    """The Parquet file, or an error that names it."""
-    try:
-        return parquet.ParquetFile(file)
-    except pa.ArrowInvalid as error:
-        raise CoveyError(f"{name}: not Parquet: {one_line(error)}") from None
-
-
-def _id_of(given: Any) -> str:
-    """Ids are text; whole numbers, which tables often have, are read as such."""
-    if isinstance(given, int) and not isinstance(given, bool):
-        return str(given)
-    if not isinstance(given, str) or not given:
-        raise CoveyError(
-            "no id" if given is None or given == "" else f"the id {given!r} is neither text nor an integer"
-        )
-    return given
-
-
 def _of(name: Any) -> str:
     return f"subscription {name!r}: " if isinstance(name, (str, int)) and name != "" else ""
+
+
+def as_one_kind(rows: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """The rows with ids as text where not all are integers, as Spark reads a column of both."""
+    whole = all(is_integer(id) for id, _ in rows)
+    return rows if whole else [(str(id), condition) for id, condition in rows]
 
 
 def schema_of(options: MeaningOptions) -> Schema | None:
@@ -160,7 +165,8 @@ def schema_of(options: MeaningOptions) -> Schema | None:
     if options.schema is None:
         return None
     try:
-        return Schema.from_json(Path(options.schema).read_bytes())
+        inline = options.schema.lstrip().startswith("{")
+        return Schema.from_json(options.schema if inline else Path(options.schema).read_bytes())
     except SchemaError as error:
         raise SchemaError(f"{options.schema}: {error}") from None
 
@@ -182,9 +188,8 @@ def index_of(options: IndexOptions, *, shown: bool) -> tuple[Index, Report]:
     rows = subscription_rows(path, options.subscriptions_format, options)
     index = Index(semantics=options.semantics or "sql", schema=schema_of(options))
     with progress("subscriptions", shown=shown) as step:
-        added = index.add_many(rows.pairs(step), on_error="collect")
-    for bad in added.errors:
-        rows.report.bad(rows.place(bad.row), f"subscription {bad.id!r}: {one_line(bad.error)}")
-    if rows.report.count and options.on_error == "raise":
+        added = index.add_many(as_one_kind(list(rows.pairs(step))), on_error="skip")
+    rows.settle(added.errors)
+    if rows.report.count and not skips(options.on_error):
         raise BadRowsError(f"{rows.report} can't be used, so nothing was done; --on-error skip goes on without")
     return index, rows.report

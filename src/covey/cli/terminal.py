@@ -26,6 +26,8 @@ from rich.progress import (
 from covey.errors import CoveyError, FilterSyntaxError
 
 _EXCERPT = 60
+MOST_SHOWN = 20
+"""Rows that can't be used of which a report says what is wrong, before it only counts them."""
 
 _bars: list[Console] = []
 """The consoles of the bars on the screen; the last one prints."""
@@ -60,7 +62,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 class Report:
-    """Rows that can't be used: each is said at once, and counted."""
+    """Rows that can't be used: each is said at once, up to a limit, and counted."""
 
     def __init__(self, what: str, name: str) -> None:
         self.what = what
@@ -70,7 +72,13 @@ class Report:
     def bad(self, place: str, problem: str) -> None:
         """Say that the row at a place can't be used."""
         self.count += 1
-        complain(f"{self.name} {place}: {problem}")
+        if self.count <= MOST_SHOWN:
+            complain(f"{self.name} {place}: {problem}")
+
+    def end(self) -> None:
+        """Say how many weren't said."""
+        if self.count > MOST_SHOWN:
+            complain(f"{self.name}: and {self.count - MOST_SHOWN:,} more such {self.what}s")
 
     def __str__(self) -> str:
         return f"{self.count:,} {self.what}{'' if self.count == 1 else 's'}"

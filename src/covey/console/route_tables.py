@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import islice
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from covey.network.extensions import ServerParts
 from covey.routing.broker import Broker
 from covey.routing.by_table import Table
 from covey.routing.exports import Verdict
+from covey.routing.inspection import pruning_view
 from covey.routing.links import Link
 
 TABLES: Final = {table.name.lower(): table for table in Table}
@@ -50,6 +52,7 @@ class Tables:
                 "strategy": config.strategy,
                 "advertisements": config.advertisements,
                 "pruning": config.pruning is not None,
+                "pruned_by": None if (pruning := pruning_view(self._broker)) is None else asdict(pruning),
                 "links": [
                     {
                         "peer": link.peer,

@@ -23,7 +23,9 @@ from covey.errors import EventError
 from covey.events.json_lines import BadLine, shown
 from covey.events.limits import DEFAULT_EVENT_LIMITS, EventLimits
 from covey.events.pieces import Piece, PieceType, Rows, fall_back, pieces_of_values
+from covey.filters.event_texts import text_of
 from covey.filters.semantics import attribute_value, is_present
+from covey.filters.terms import EVENT_TEXT
 from covey.kernels import on_demand
 
 _kernels = on_demand("json_lines")
@@ -213,6 +215,10 @@ class ByteBatch(ABC):
             assert event is not None, "what is no event was left out"
             yield event
 
+    def event_texts(self) -> tuple[Piece, ...]:
+        """All that each event says, as one text; after `pieces`."""
+        return pieces_of_values([text_of(event) for event in self.whole_events()], EVENT_TEXT)
+
     def present(self, name: str, defined: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which events have an attribute, be it null, given those that define it; after `pieces`. Lines that may have
         it are read by Python."""
@@ -287,7 +293,7 @@ class ByteBatch(ABC):
 
     def _strings(self, rows: Rows | None, starts: NDArray[np.int64], lengths: NDArray[np.int32]) -> Piece:
         offsets = np.empty(len(starts) + 1, np.int64)
-        data = np.empty(int(lengths.sum(dtype=np.int64)), np.uint8)
+        data = np.empty(int(np.abs(lengths).sum(dtype=np.int64)), np.uint8)  # escapes are longer than what they say
         _kernels.gather(self._data, starts, lengths, data, offsets)
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
         encoded = pa.Array.from_buffers(pa.large_string(), len(starts), buffers).dictionary_encode()

@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 
 from covey.events.byte_batches import ByteBatch, NameTree, Share
 from covey.events.json_lines import BadLine, parse_json
+from covey.events.pieces import Piece, pieces_of_values
+from covey.filters.event_texts import text_of
+from covey.filters.terms import EVENT_TEXT
 from covey.kernels import on_demand
 
 _kernels = on_demand("json_lines")
+_texts = on_demand("event_texts")
 
 _NO_ENDS: Final = np.zeros(1, np.int64)
 
@@ -39,6 +43,27 @@ class JsonLines(ByteBatch):
     ) -> None:
         seen = np.zeros(tree.nodes, np.int64)
         _kernels.read_lines(self._data, starts, ends, *share, tree.arrays, found, seen)
+
+    def event_texts(self) -> tuple[Piece, ...]:
+        """All that each event says, as one text; after `pieces`. Python writes those that the kernel leaves."""
+        scanned = self._scanned
+        assert scanned is not None
+        lines = scanned.lines
+        starts, ends = self._starts[lines], self._ends[lines]
+        left = np.isin(lines, list(scanned.left)).astype(np.uint8) if scanned.left else np.zeros(len(lines), np.uint8)
+        data, offsets = np.empty(int((ends - starts).sum()), np.uint8), np.empty(len(lines) + 1, np.int64)
+        _texts.event_texts(self._data, starts, ends, data, offsets, left)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+        texts = pa.Array.from_buffers(pa.large_string(), len(lines), buffers)
+        if left.any():
+            written = texts.to_pylist()
+            for row in np.flatnonzero(left).tolist():
+                event = self._parse(bytes(self._view[int(starts[row]) : int(ends[row])]), first=True)
+                assert event is not None, "what is no event was left out"
+                written[row] = text_of(event)
+            return pieces_of_values(written, EVENT_TEXT)
+        encoded = texts.dictionary_encode()
+        return (Piece("string", None, encoded.indices.to_numpy(), encoded.dictionary),) if len(lines) else ()
 
     def _parse(self, text: bytes, *, first: bool) -> dict[str, Any] | None:
         return parse_json(text, first=first)

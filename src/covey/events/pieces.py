@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 from covey.errors import EventError
 from covey.filters.values import Exact, Value, instant, microseconds, normalise
+
+if TYPE_CHECKING:
+    from covey.events.term_formulas import Formulas
 
 PieceType: TypeAlias = Literal["int", "double", "string", "boolean", "timestamp", "list", "bigint"]
 Rows: TypeAlias = NDArray[np.int64]
@@ -45,6 +48,13 @@ class Columns:
 
     length: int
     pieces: Mapping[str, tuple[Piece, ...]]
+    formulas: Formulas | None = None
+    """Terms that have no pieces, since they are computed where they are asked for."""
+
+    def computed(self, names: Iterable[str]) -> Columns:
+        """The same with pieces for some of the formulas; they stay formulas to whoever doesn't look for pieces."""
+        assert self.formulas is not None
+        return replace(self, pieces={**self.pieces, **self.formulas.pieces(names)})
 
 
 def objects(values: Sequence[Any]) -> NDArray[Any]:
@@ -231,3 +241,17 @@ def distinct_words(words: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
     """The distinct strings among `words`, and for each of `words` its place among them (-1 for null)."""
     encoded = words.dictionary_encode()
     return encoded.dictionary, encoded.indices.fill_null(-1).to_numpy()
+
+
+def without_nan_rows(pieces: Iterable[Piece], length: int) -> tuple[Piece, ...]:
+    """The column without the rows that are NaN."""
+    kept: list[Piece] = []
+    for piece in pieces:
+        if piece.type == "double":
+            numbers = ~np.isnan(piece.values)
+            if not numbers.all():
+                if not numbers.any():
+                    continue
+                piece = replace(piece, rows=all_rows(piece, length)[numbers], values=piece.values[numbers])
+        kept.append(piece)
+    return tuple(kept)

@@ -331,9 +331,11 @@ class Schema:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Schema:
-        """The schema that `to_json` wrote."""
+        """The schema that `to_json` wrote, or a plain one of types by attribute: `{"ts": "timestamp"}`."""
         try:
             shape = json.loads(text)
+            if not isinstance(shape.get("attributes"), dict):
+                return cls({name: _attribute_of(one) for name, one in shape.items()})
             attributes = {name: _attribute_of(one) for name, one in shape["attributes"].items()}
             rest = {key: value for key, value in shape.items() if key != "attributes"}
             return cls(attributes, **rest)

@@ -23,10 +23,10 @@ from covey.filters.terms import Call, Fixed, Path, Term
 Valid = NDArray[np.bool_] | None
 
 _EXACT: Final = 1 << 53
-_KEPT: Final = 10**15
+KEPT: Final = 10**15
 """Digits of a decimal that its nearest double keeps."""
 _INT64: Final = 1 << 63
-_LARGEST_SCALE: Final = 15
+LARGEST_SCALE: Final = 15
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Vectors:
         if isinstance(term, Path):
             return self._attribute(term.name)
         if isinstance(term, Fixed):
-            return _constant(term.constant)
+            return constant_vector(term.constant)
         if not isinstance(term, Call):
             return None
         operation = _OPERATIONS.get(term.function.name)
@@ -119,7 +119,8 @@ def _piece(kind: Any, values: NDArray[Any], valid: Valid) -> tuple[Piece, ...]:
     return (Piece(kind, rows, values[rows]),) if len(rows) else ()
 
 
-def _constant(value: object) -> Vector | None:
+def constant_vector(value: object) -> Vector | None:
+    """A constant as a column of one; None where it is no number, or too large."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -129,8 +130,8 @@ def _constant(value: object) -> Vector | None:
     if isinstance(value, Decimal):
         exponent = value.as_tuple().exponent
         scale = -exponent if isinstance(exponent, int) else 0
-        digits = int(value.scaleb(scale)) if 0 <= scale <= _LARGEST_SCALE else _KEPT
-        return Vector(np.array([digits], dtype=np.int64), None, scale, True) if abs(digits) < _KEPT else None
+        digits = int(value.scaleb(scale)) if 0 <= scale <= LARGEST_SCALE else KEPT
+        return Vector(np.array([digits], dtype=np.int64), None, scale, True) if abs(digits) < KEPT else None
     return None
 
 
@@ -140,7 +141,7 @@ def _both(left: Vector, right: Vector) -> Valid:
     return left.valid & right.valid
 
 
-def _doubles(vector: Vector) -> NDArray[np.float64]:
+def as_doubles(vector: Vector) -> NDArray[np.float64]:
     """As doubles: of decimals the nearest ones, since their digits are below 2^53."""
     if vector.is_double:
         return vector.values
@@ -168,12 +169,12 @@ def _sums(sign: int) -> Callable[[Vector, Vector], Vector | None]:
     def operation(left: Vector, right: Vector) -> Vector | None:
         valid = _both(left, right)
         if left.is_double or right.is_double:
-            a, b = _doubles(left), _doubles(right)
+            a, b = as_doubles(left), as_doubles(right)
             return Vector(a + b if sign > 0 else a - b, valid)
         scaled = _scaled(left, right)
         decimal = left.decimal or right.decimal
         if scaled is None or _scaled_bound(left, scaled[2]) + _scaled_bound(right, scaled[2]) >= (
-            _KEPT if decimal else _INT64
+            KEPT if decimal else _INT64
         ):
             return None
         return Vector(scaled[0] + sign * scaled[1], valid, scaled[2], decimal)
@@ -184,18 +185,18 @@ def _sums(sign: int) -> Callable[[Vector, Vector], Vector | None]:
 def _product(left: Vector, right: Vector) -> Vector | None:
     valid = _both(left, right)
     if left.is_double or right.is_double:
-        return Vector(_doubles(left) * _doubles(right), valid)
+        return Vector(as_doubles(left) * as_doubles(right), valid)
     decimal = left.decimal or right.decimal
-    if left.bound * right.bound >= (_KEPT if decimal else _INT64):
+    if left.bound * right.bound >= (KEPT if decimal else _INT64):
         return None
     scale = left.scale + right.scale
-    return Vector(left.values * right.values, valid, scale, decimal) if scale <= _LARGEST_SCALE else None
+    return Vector(left.values * right.values, valid, scale, decimal) if scale <= LARGEST_SCALE else None
 
 
 def _quotient(left: Vector, right: Vector) -> Vector | None:
     if (left.decimal or right.decimal) and not (left.is_double or right.is_double):
         return None
-    a, b = _doubles(left), _doubles(right)
+    a, b = as_doubles(left), as_doubles(right)
     defined = b != 0
     valid = _both(left, right)
     if not defined.all():
@@ -215,7 +216,7 @@ def _comparison(left: Vector, right: Vector) -> Vector | None:
         for one in (left, right):  # a whole number compares by its exact value, a decimal as its nearest double
             if not one.is_double and not one.decimal and one.bound > _EXACT:
                 return None
-        a, b = _doubles(left), _doubles(right)
+        a, b = as_doubles(left), as_doubles(right)
         result = (a > b).astype(np.int64) - (a < b).astype(np.int64)
         odd_a, odd_b = np.isnan(a), np.isnan(b)
         if odd_a.any() or odd_b.any():

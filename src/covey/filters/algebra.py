@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -101,6 +102,10 @@ class Filter:
     def equivalent(self, other: Filter, *, semantics: Semantics = "sql", defaults: Defaults | None = None) -> bool:
         """Whether certainly the same events match both filters."""
         return _known_relations().equivalent(self, other, semantics=semantics, defaults=defaults)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return f"<code>{escape(str(self))}</code>"
 
     def overlaps(self, other: Filter, *, semantics: Semantics = "sql", defaults: Defaults | None = None) -> bool:
         """Whether some event matches both filters, or it isn't known that none does."""

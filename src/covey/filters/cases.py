@@ -9,6 +9,7 @@ count otherwise where it is told whether a `Σ` ends a word. `tests/spark/test_l
 from __future__ import annotations
 
 import re
+import sys
 from functools import lru_cache
 from typing import Final
 
@@ -47,14 +48,19 @@ _STAND_INS: Final = {
     **dict.fromkeys(_NOT_LETTERS, _NEITHER),
 }
 """For each such character one that Python knows, and that counts the same around a `Σ`."""
-_NEW: Final = re.compile(f"[{''.join(map(chr, _STAND_INS))}]")
+_PLANE: Final = 0x10000
+# A set of characters is a table to Python's expressions unless one is beyond the first plane: then it is a list, of
+# which every character of a text is compared with each.
+_NEW: Final = re.compile(f"[{''.join(chr(code) for code in _STAND_INS if code < _PLANE)}]")
+_BEYOND: Final = re.compile(f"[{chr(_PLANE)}-{chr(sys.maxunicode)}]")
+_NEW_BEYOND: Final = frozenset(chr(code) for code in _STAND_INS if code >= _PLANE)
 _AFTER_CASED: Final = 0x20000
 """No letter from here on has a lower case."""
 
 
 def lower(text: str) -> str:
     """The text in lower case."""
-    if text.isascii() or not _NEW.search(text):
+    if text.isascii() or not (_NEW.search(text) or not _NEW_BEYOND.isdisjoint(_BEYOND.findall(text))):
         return text.lower()
     lowered = text.translate(_NEW_LOWER).lower()
     if "Σ" not in text:

@@ -14,6 +14,20 @@ from typing import Any
 def text_of(event: Mapping[str, Any]) -> str:
     """The text of an event."""
     found: list[str] = []
+    for value in event.values():
+        kind = type(value)
+        if kind is str:
+            found.append(value)
+        elif kind is int:
+            found.append(str(value))
+        else:
+            found += _texts(value)
+    return "\n".join(found)
+
+
+def _texts(event: Any) -> list[str]:
+    """What is said by a value of any kind."""
+    found: list[str] = []
     waiting: list[Any] = [event]
     while waiting:
         value = waiting.pop()
@@ -29,4 +43,4 @@ def text_of(event: Mapping[str, Any]) -> str:
             found.append(value.isoformat())
         elif value is not None:
             found.append(str(value))
-    return "\n".join(found)
+    return found

@@ -10,6 +10,7 @@ Expressions are RE2's, which never backtracks; LIKE patterns become RE2 automata
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -70,6 +71,12 @@ class Opaque(Form):
     """Only the test itself knows."""
 
 
+@lru_cache(maxsize=16)
+def _special(escape: str) -> re.Pattern[str]:
+    """The characters of a LIKE pattern that don't stand for themselves."""
+    return re.compile(f"[%_{re.escape(escape)}]")
+
+
 @lru_cache(maxsize=_COMPILED_PATTERNS)
 def like_tokens(pattern: str, escape: str = "\\") -> Tokens:
     """A LIKE pattern as literal runs, ANY_TEXT and ANY_CHARACTER. As in Spark, an escape character must stand
@@ -79,28 +86,29 @@ def like_tokens(pattern: str, escape: str = "\\") -> Tokens:
     tokens: list[str | int] = []
     literal: list[str] = []
     position = 0
-    while position < len(pattern):
-        character = pattern[position]
+    while found := _special(escape).search(pattern, position):
+        at, character = found.start(), found[0]
+        if at > position:
+            literal.append(pattern[position:at])
+        position = at + 1
         if character == escape:
-            following = pattern[position + 1 : position + 2]
+            following = pattern[at + 1 : at + 2]
             if following not in ("%", "_", escape) or not following:
                 raise FilterError(
-                    f"LIKE pattern {pattern!r}: the escape character {escape!r} at {position} must stand before %, _ "
+                    f"LIKE pattern {pattern!r}: the escape character {escape!r} at {at} must stand before %, _ "
                     f"or itself; write it twice to mean itself"
                 )
             literal.append(following)
-            position += 2
+            position += 1
             continue
-        if character in "%_":
-            if literal:
-                tokens.append("".join(literal))
-                literal = []
-            token = ANY_TEXT if character == "%" else ANY_CHARACTER
-            if not (token == ANY_TEXT and tokens and tokens[-1] == ANY_TEXT):
-                tokens.append(token)
-        else:
-            literal.append(character)
-        position += 1
+        if literal:
+            tokens.append("".join(literal))
+            literal = []
+        token = ANY_TEXT if character == "%" else ANY_CHARACTER
+        if not (token == ANY_TEXT and tokens and tokens[-1] == ANY_TEXT):
+            tokens.append(token)
+    if position < len(pattern):
+        literal.append(pattern[position:])
     if literal:
         tokens.append("".join(literal))
     return tuple(tokens)

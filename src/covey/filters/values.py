@@ -85,6 +85,8 @@ def normalise(value: Any) -> Value | None:
         case float():
             return value if isinstance(value, Exact) else float(value)
         case datetime():
+            if value != value:  # pandas' NaT, which has no time at all
+                return None
             if value.tzinfo is None:
                 return value.replace(tzinfo=UTC, fold=0)
             return value.astimezone(UTC).replace(fold=0)
@@ -104,6 +106,8 @@ def _normalise_numpy(value: Any) -> Value | None:
         plain = value.astype("datetime64[us]").tolist() if dtype.kind == "M" else to_list()
         if type(plain) is not type(value):
             return normalise(plain)
+    if type(value).__name__ == "NAType":  # pandas' missing value of any type
+        return None
     raise TypeError(f"a {type(value).__name__} is not a value that filters compare")
 
 

@@ -24,7 +24,7 @@ from covey.kernels import bundle
 MODULES = (
     "bulk_parsing", "roots", "planning", "compiling", "pruning", "matching", "single", "single_texts", "literals",
     "splitting", "restricting", "diagrams", "rectangles", "merging", "sweeping", "encoding", "results", "value_sets",
-    "json_lines", "messagepack", "scanning", "witnesses",
+    "json_lines", "event_texts", "messagepack", "scanning", "witnesses",
 )  # fmt: skip
 """All modules that have kernels, those that take longest first."""
 

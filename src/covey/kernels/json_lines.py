@@ -3,15 +3,15 @@
 A line is read from its first byte to its last, so one that isn't JSON is never taken for an event. Whatever is unusual
 is left to Python, which then decides: a whole line (`LEFT`) where its structure is unusual (escapes or duplicates among
 keys, halves of surrogate pairs, deep nesting, anything that isn't plain JSON in UTF-8), a value (`SLICE`) where only
-that is (lists, strings with escapes, numbers that 64 bits don't hold exactly). So it is right wherever it answers.
+that is (lists, numbers that 64 bits don't hold exactly). So it is right wherever it answers.
 
 Memory layout. Names are a tree whose node 0 is the object itself; node n is found in `table`, open addressing by a hash
 of its parent and its key, `keys[key_starts[n]:key_starts[n + 1]]`. `attributes[n]` is the number of the attribute that
 it is, or -1, and `inner[n]` says that names go on below it. A dotted name is there twice: key by key, and as one key.
 
 For attribute a and line i, `kinds[a, i]` says what was found: `bits[a, i]` is an integer, a double's bits, 0 or 1 of a
-boolean, or where a string (without quotes) or a slice starts, whose bytes `lengths[a, i]` counts. `seen[n]` is 1 + the
-line in which node n was last found.
+boolean, or where a string (without quotes) or a slice starts, whose bytes `lengths[a, i]` counts; of a string with
+escapes it is less than 0 (`gather` resolves them). `seen[n]` is 1 + the line in which node n was last found.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ class Found(NamedTuple):
 
 
 @forced
-def _space(data, at, end):
+def space_end(data, at, end):
+    """Where white space ends."""
     while at < end and (data[at] == 32 or data[at] == 9 or data[at] == 13 or data[at] == 10):
         at += 1
     return at
@@ -131,7 +132,7 @@ def _escape(data, at, end):
 
 
 @inner
-def _string(data, at, end):
+def string_end(data, at, end):
     """From after its first quote: where its last quote is, or _BAD; and whether it has escapes."""
     escaped = False
     while at < end:
@@ -233,12 +234,11 @@ def _scalar(data, at, end):
     """A string, a number or a word: where it ends, or _BAD; what it is; its bits or start; its length."""
     byte = data[at]
     if byte == _QUOTE:
-        close, escaped = _string(data, at + 1, end)
+        close, escaped = string_end(data, at + 1, end)
         if close < 0:
             return _BAD, MISSING, np.int64(0), 0
-        if escaped:
-            return close + 1, SLICE, at, close + 1 - at
-        return close + 1, STRING, at + 1, close - at - 1
+        length = close - at - 1
+        return close + 1, STRING, at + 1, -length if escaped else length
     if byte == _MINUS or _ZERO <= byte <= _NINE:
         after, kind, bits = _number(data, at, end)
         if kind == SLICE:
@@ -260,7 +260,7 @@ def _skip(data, at, end):
     depth = 0
     while True:
         # A value is due here.
-        at = _space(data, at, end)
+        at = space_end(data, at, end)
         if at >= end:
             return _BAD
         byte = data[at]
@@ -270,7 +270,7 @@ def _skip(data, at, end):
                 return _BAD
             depth += 1
             objects = objects << 1 | (1 if byte == _OPEN else 0)
-            at = _space(data, at + 1, end)
+            at = space_end(data, at + 1, end)
             if at >= end:
                 return _BAD
             opened = data[at] != (_CLOSE if byte == _OPEN else _CLOSE_LIST)
@@ -280,12 +280,12 @@ def _skip(data, at, end):
                 return at
         # Behind a value: close what ends, until another value is due.
         while not opened:
-            at = _space(data, at, end)
+            at = space_end(data, at, end)
             if at >= end:
                 return _BAD
             byte = data[at]
             if byte == _COMMA:
-                at = _space(data, at + 1, end)
+                at = space_end(data, at + 1, end)
                 opened = True
             elif byte == (_CLOSE if objects & 1 else _CLOSE_LIST):
                 at += 1
@@ -298,10 +298,10 @@ def _skip(data, at, end):
         if objects & 1:
             if at >= end or data[at] != _QUOTE:
                 return _BAD
-            at = _string(data, at + 1, end)[0]
+            at = string_end(data, at + 1, end)[0]
             if at < 0:
                 return _BAD
-            at = _space(data, at + 1, end)
+            at = space_end(data, at + 1, end)
             if at >= end or data[at] != _COLON:
                 return _BAD
             at += 1
@@ -363,7 +363,7 @@ def _key(data, at, end):
 @inner
 def read_object(data, at, end, line, names, found, seen, stack):
     """Read one line, data[at:end]; gives what it is. `found.kinds` of the line is MISSING all over."""
-    at = _space(data, at, end)
+    at = space_end(data, at, end)
     if at >= end:
         return BLANK
     if data[at] != _OPEN:
@@ -373,7 +373,7 @@ def read_object(data, at, end, line, names, found, seen, stack):
     at += 1
     first = True
     while True:
-        at = _space(data, at, end)
+        at = space_end(data, at, end)
         if at >= end:
             return LEFT
         if first and data[at] == _CLOSE:
@@ -386,10 +386,10 @@ def read_object(data, at, end, line, names, found, seen, stack):
             close, dotted = _key(data, start, end)
             if close < 0 or (dotted and depth > 0):
                 return LEFT
-            at = _space(data, close + 1, end)
+            at = space_end(data, close + 1, end)
             if at >= end or data[at] != _COLON:
                 return LEFT
-            at = _space(data, at + 1, end)
+            at = space_end(data, at + 1, end)
             if at >= end:
                 return LEFT
             byte = data[at]
@@ -434,7 +434,7 @@ def read_object(data, at, end, line, names, found, seen, stack):
                         found.lengths[attribute, line] = length
             if at < 0:
                 return LEFT
-            at = _space(data, at, end)
+            at = space_end(data, at, end)
             if at >= end:
                 return LEFT
             if data[at] == _COMMA:
@@ -447,7 +447,7 @@ def read_object(data, at, end, line, names, found, seen, stack):
         # An object has ended, and maybe those around it.
         while depth > 0:
             depth -= 1
-            at = _space(data, at, end)
+            at = space_end(data, at, end)
             if at >= end:
                 return LEFT
             if data[at] == _COMMA:
@@ -458,7 +458,7 @@ def read_object(data, at, end, line, names, found, seen, stack):
                 return LEFT
             at += 1
         else:
-            at = _space(data, at, end)
+            at = space_end(data, at, end)
             return EVENT if at == end else LEFT
 
 
@@ -478,14 +478,62 @@ def hash_key(parent: Int64, key: FrozenBytes, mask: Int64):
     return np.int64(_hash(parent, key, 0, len(key)) & np.uint64(mask))
 
 
+@forced
+def _hex(byte):
+    return np.int64(byte & 15) + (9 if byte > 57 else 0)
+
+
+@inner
+def unescape(data, at, end, out, to):
+    """Write a string with its escapes resolved, of which `_string` found that all are good; gives where it ends."""
+    while at < end:
+        byte = data[at]
+        if byte != _BACKSLASH:
+            out[to] = byte
+            at += 1
+            to += 1
+            continue
+        byte = data[at + 1]
+        at += 2
+        if byte != 117:  # u
+            if byte == 98:
+                byte = 8
+            elif byte == 102:
+                byte = 12
+            elif byte == 110:
+                byte = 10
+            elif byte == 114:
+                byte = 13
+            elif byte == 116:
+                byte = 9
+            out[to] = byte
+            to += 1
+            continue
+        code = _hex(data[at]) << 12 | _hex(data[at + 1]) << 8 | _hex(data[at + 2]) << 4 | _hex(data[at + 3])
+        at += 4
+        if code < 0x80:
+            out[to] = code
+            to += 1
+        elif code < 0x800:
+            out[to], out[to + 1] = 0xC0 | code >> 6, 0x80 | code & 63
+            to += 2
+        else:
+            out[to], out[to + 1], out[to + 2] = 0xE0 | code >> 12, 0x80 | code >> 6 & 63, 0x80 | code & 63
+            to += 3
+    return to
+
+
 @kernel
 def gather(data: FrozenBytes, starts: Int64s, lengths: FrozenInt32s, out: Bytes, offsets: Int64s):
     """The bytes of strings one after the other, and where each begins."""
     at = np.int64(0)
     for row in range(len(starts)):
         offsets[row] = at
-        start = starts[row]
-        for byte in range(lengths[row]):
+        start, length = starts[row], np.int64(lengths[row])
+        if length < 0:
+            at = unescape(data, start, start - length, out, at)
+            continue
+        for byte in range(length):
             out[at + byte] = data[start + byte]
-        at += lengths[row]
+        at += length
     offsets[len(starts)] = at

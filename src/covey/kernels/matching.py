@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from covey.kernels.formulas import formula_code, formula_starts
 from covey.kernels.jit import forced, inlined, inner, kernel
 from covey.kernels.literals import _grown
 from covey.kernels.opcodes import DECIDED, DENSE, EVERY, TEXT_KEY
@@ -239,6 +240,22 @@ def text_decide(start, count, event, codes, nodes, truths):
     return at
 
 
+@inner
+def _candidate(start, count, event, codes, nodes, truths, formulas):
+    """As `text_decide` where some rows are formulas."""
+    at = count + 1
+    while at > 1:
+        node = start + at - 2
+        packed = nodes[node, 0]
+        row = packed >> 8
+        code = codes[row, event] if formula_starts(formulas)[row] < 0 else formula_code(row, event, formulas)
+        yes = text_atom(packed & 0xFF, nodes[node, 1], nodes[node, 2], code, truths)
+        if yes == 2:
+            return -(node + 1)
+        at = np.int64((nodes[node, 3] >> 16 if yes else nodes[node, 3]) & 0xFFFF)
+    return at
+
+
 @inlined
 def asked(node, event, codes, nodes):
     """What is to be verified for an event to get past a node."""
@@ -276,6 +293,18 @@ def _pattern_word(kind, pattern, numbers, position, active, truths):
 
 
 @inner
+def _formula_word(row, low, high, events, active, formulas):
+    """A range of a formula's codes for those of 64 events that are active."""
+    word = np.uint64(0)
+    while active:
+        i = lowest_bit(active)
+        active &= active - np.uint64(1)
+        code = formula_code(row, events[i] >> 32, formulas)
+        word |= np.uint64(low <= code <= high) << np.uint64(i)
+    return word
+
+
+@inner
 def _put_aside(pending, aside, entry, event, what):
     where = _room(pending.where, aside, 1)
     asked = _room(pending.what, aside, 1)
@@ -288,6 +317,7 @@ def match_pending(
     pending: Pending,
     codes: Int32Table,
     patterns: Patterns,
+    formula_addresses: Int64s,
     segment_addresses: Int64s,
     deleted: FrozenBytes,
     pairs: Int64s,
@@ -304,7 +334,7 @@ def match_pending(
         if deleted[subscription >> 3] >> (subscription & 7) & 1:
             continue
         start, count = np.int64(segment.entry_start[entry]), np.int64(segment.entry_nodes[entry])
-        told = text_decide(start, count, event, codes, segment.nodes, truths)
+        told = _candidate(start, count, event, codes, segment.nodes, truths, formula_addresses)
         if told < 0:
             pending.where[left] = pending.where[i]
             pending.what[left] = asked(-told - 1, event, codes, segment.nodes)
@@ -363,6 +393,7 @@ def match_table(
     count: Int64,
     codes: Int32Table,
     patterns: Patterns,
+    formula_addresses: Int64s,
     segment_addresses: Int64s,
     deleted: FrozenBytes,
     pairs: Int64s,
@@ -400,7 +431,9 @@ def match_table(
                     continue
                 length, told = np.int64(entry_nodes[entry]), np.int64(1)
                 if length:
-                    told = text_decide(np.int64(entry_start[entry]), length, event, codes, nodes, truths)
+                    told = _candidate(
+                        np.int64(entry_start[entry]), length, event, codes, nodes, truths, formula_addresses
+                    )
                 if told == 0:
                     continue
                 subscription = entry_subscription[entry]
@@ -422,16 +455,21 @@ def match_table(
         sorted_key[i] = order_key[order[i]]
         sorted_event[i] = np.int64(event_of[order[i]]) << 32
         pivots[i] = np.int32(sorted_key[i] & 0xFFFFFFFF)
-    # The rows that diagrams test, in the sorted order, one after the other.
-    width = use_start[table + 1] - use_start[table]
-    stride = reached + 64
+    # The rows that diagrams test, in the sorted order, one after the other; -1 is the start of a formula's.
+    stride, width = reached + 64, 0
+    formula_start = formula_starts(formula_addresses)
+    row_start = np.full(len(codes), -1, np.int64)
+    for use in range(use_start[table], use_start[table + 1]):
+        if formula_start[uses[use]] < 0:
+            row_start[uses[use]] = width * stride
+            width += 1
     rows = np.zeros(width * stride, np.int32)
-    row_start = np.zeros(len(codes), np.int64)
-    for use in range(width):
-        row = uses[use_start[table] + use]
-        row_start[row] = use * stride
-        for i in range(reached):
-            rows[use * stride + i] = codes[row, sorted_event[i] >> 32]
+    for use in range(use_start[table], use_start[table + 1]):
+        row = uses[use]
+        start = row_start[row]
+        if start >= 0:
+            for i in range(reached):
+                rows[start + i] = codes[row, sorted_event[i] >> 32]
     reach = np.zeros(MOST_NODES, np.uint64)
     everything = ~np.uint64(0)
 
@@ -454,7 +492,7 @@ def match_table(
             if pivots[at] > high:
                 continue
             length, start = np.int64(entry_nodes[entry]), np.int64(entry_start[entry]) - 2
-            is_plain = length == 1 and (nodes[start + 2, 0] & 0xFF) <= 1
+            is_plain = length == 1 and (nodes[start + 2, 0] & 0xFF) <= 1 and row_start[nodes[start + 2, 0] >> 8] >= 0
             position = at
             while position < end and pivots[position] <= high:
                 left = end - position
@@ -483,7 +521,12 @@ def match_table(
                             a, b = nodes[start + node, 1], nodes[start + node, 2]
                             where = row_start[packed >> 8] + position
                             if kind <= 1:
-                                word = range_word(rows, where, a, np.uint32(b - a))
+                                if row_start[packed >> 8] < 0:
+                                    word = _formula_word(
+                                        packed >> 8, a, b, sorted_event[position:], here, formula_addresses
+                                    )
+                                else:
+                                    word = range_word(rows, where, a, np.uint32(b - a))
                                 if kind:
                                     word = ~word
                             else:

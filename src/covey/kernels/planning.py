@@ -60,6 +60,8 @@ class Weights(NamedTuple):
     needed_start: Int32s
     needed: Int32s
     """[pattern]: how its truth is known, and the literals of which one must occur (`matching.text_index`)."""
+    dear: Float64s
+    """[attribute]: what filing a unit under it costs besides: of a term its share of the term's column."""
 
 
 class Estimates(NamedTuple):
@@ -323,6 +325,8 @@ def choose_accesses(
                     kind = IN if is_set[-kid - 1] else HIT
                 if kind == POINT or kind == IN or kind == OCCURS:
                     c *= _PIVOT_COST + (1.0 - _PIVOT_COST) * (second if k == narrow else narrowest)
+                if kid >= 0:
+                    c += weights.dear[atoms[kid, 0]]
                 if c < best:
                     best, member, sort = c, k, kind
             if signature[unit] != 0 and composite[unit]:

@@ -9,9 +9,12 @@ Memory layout. `sets` are the variables (`set_kernels.py`), `store` is this:
   and supersets: rows of `links`, the next row of the list and then `_IN_LINK` signatures, -1 for none. Where
   marks[LINKED] is 0 there are no such lists and all signatures are gone through.
 - A root is a *row* in a bucket of its signature: int32 in `cells`, a handle and then one variable for each attribute.
-  A bucket is a row of `buckets`, with the columns named below: LENGTH rows from START on, and room for ROOM. The
-  buckets of a signature are a list by NEXT that begins at `first_bucket[signature]`; where the signature has a PIVOT,
-  each bucket has the roots with one VARIABLE in that column.
+  A bucket is a row of `buckets`, with the columns named below: LENGTH rows from START on, and room for ROOM. Where the
+  signature has a PIVOT, each bucket has the roots with one VARIABLE in that column. The buckets of a signature are two
+  lists by NEXT and PREVIOUS: the one from column POINTS of the signature on has those whose variable is a single value,
+  that from `first_bucket[signature]` on all others. Buckets with the same variable, each of another signature, are a
+  list by SAME from `variable_bucket[variable]` on. So a row finds its bucket without going through others, and a single
+  value has to do with its own bucket and those that aren't single values.
 - A handle is 2 * form, or 2 * form + 1 for the second row that a Boolean form (`boolean[form]` = 1) has. The even row
   of a Boolean form is its hull and answers "covers the new one" only, the odd one is an inner box and answers "is
   covered by the new one" only; what they answer is a candidate and no more. `place_bucket`, `place_row` say where a
@@ -37,10 +40,10 @@ from covey.kernels.value_sets import COVERED, COVERS, Sets, relate
 CELLS_USED, CELLS_WASTED, BUCKETS_USED, FREE_BUCKET, SIGNATURES, LINKS_USED, LINKED, ROOTS, ROWS = range(9)
 MARKS = 9
 
-WIDTH, ATTRIBUTES, PIVOT, ROWS_HERE, PIVOT_AT, BELOW, ABOVE = range(7)
+WIDTH, ATTRIBUTES, PIVOT, ROWS_HERE, PIVOT_AT, BELOW, ABOVE, POINTS = range(8)
 SIGNATURE_COLUMNS = 8
 
-_START, _LENGTH, _ROOM, _NEXT, _VARIABLE, _SIGNATURE = range(6)
+_START, _LENGTH, _ROOM, _NEXT, _VARIABLE, _SIGNATURE, _SAME, _PREVIOUS = range(8)
 BUCKET_COLUMNS = 8
 
 _IN_LINK = 7
@@ -73,6 +76,7 @@ class Store(NamedTuple):
     links: Int32Table
     buckets: Int32Table
     cells: Int32s
+    variable_bucket: Int32s
 
 
 @inlined
@@ -85,6 +89,15 @@ def _bits(new, known, sets):
     if (below > 0 and above > 0) or (below < 0 and above < 0):
         return np.int64(0)
     return relate(new, known, sets.start, sets.cuts, sets.low, sets.high, sets.labels)
+
+
+@inner
+def _bucket_of(signature, variable, store):
+    """The bucket of a signature for a variable of its pivot, -1 where there is none."""
+    bucket = np.int64(store.variable_bucket[variable])
+    while bucket >= 0 and store.buckets[bucket, _SIGNATURE] != signature:
+        bucket = np.int64(store.buckets[bucket, _SAME])
+    return bucket
 
 
 @inner
@@ -111,10 +124,19 @@ def _visit(signature, width, wanted, everything, sets, store, slots, columns, as
         if columns[at] == pivot + 1:
             pivot_asked = asked[at]
     stride = columns_here + 1
-    bucket = store.first_bucket[signature]
-    while bucket >= 0:
+    is_point = pivot_asked >= 0 and sets.points[pivot_asked] == 1
+    bucket = np.int64(store.first_bucket[signature])
+    among_points = False
+    while bucket >= 0 or not among_points:
+        if bucket < 0:
+            among_points = True
+            if is_point:
+                bucket = _bucket_of(signature, pivot_asked, store)
+            else:
+                bucket = np.int64(store.signatures[signature, POINTS])
+            continue
         if pivot_asked >= 0 and not _bits(pivot_asked, store.buckets[bucket, _VARIABLE], sets) & possible & wanted:
-            bucket = store.buckets[bucket, _NEXT]
+            bucket = np.int64(-1 if is_point and among_points else store.buckets[bucket, _NEXT])
             continue
         row = store.buckets[bucket, _START]
         for _ in range(store.buckets[bucket, _LENGTH]):
@@ -146,7 +168,7 @@ def _visit(signature, width, wanted, everything, sets, store, slots, columns, as
                         if not everything:
                             wanted &= ~COVERED
             row += stride
-        bucket = store.buckets[bucket, _NEXT]
+        bucket = np.int64(-1 if is_point and among_points else store.buckets[bucket, _NEXT])
     return np.int64(-1), wanted, found, doubtful
 
 
@@ -191,13 +213,13 @@ def search(
                     other = np.int64(store.links[link, at])
                     if other < 0 or witness >= 0:
                         break
-                    if store.first_bucket[other] >= 0:
+                    if store.signatures[other, ROWS_HERE] > 0:
                         witness, _, found, doubtful = _visit(other, width, bit, everything, sets, store, slots,
                                                              columns, asked, hits, found, maybe, doubtful)  # fmt: skip
                 link = store.links[link, 0]
         else:
             for other in range(store.marks[SIGNATURES]):
-                if other != signature and store.first_bucket[other] >= 0 and witness < 0:
+                if other != signature and store.signatures[other, ROWS_HERE] > 0 and witness < 0:
                     witness, _, found, doubtful = _visit(other, width, bit, everything, sets, store, slots, columns,
                                                          asked, hits, found, maybe, doubtful)  # fmt: skip
     for column in range(width):
@@ -259,7 +281,7 @@ def crowded(signature: Int64, store: Store):
 
 
 @inner
-def _new_bucket(signature, variable, room, store):
+def _new_bucket(signature, variable, room, store, sets):
     bucket = store.marks[FREE_BUCKET]
     if bucket >= 0:
         store.marks[FREE_BUCKET] = store.buckets[bucket, _NEXT]
@@ -272,39 +294,58 @@ def _new_bucket(signature, variable, room, store):
     store.buckets[bucket, _ROOM] = room
     store.buckets[bucket, _START] = store.marks[CELLS_USED]
     store.marks[CELLS_USED] += room * (store.signatures[signature, WIDTH] + 1)
-    store.buckets[bucket, _NEXT] = store.first_bucket[signature]
-    store.first_bucket[signature] = bucket
+    is_point = variable >= 0 and sets.points[variable] == 1
+    head = np.int64(store.signatures[signature, POINTS] if is_point else store.first_bucket[signature])
+    store.buckets[bucket, _NEXT] = head
+    store.buckets[bucket, _PREVIOUS] = -1
+    if head >= 0:
+        store.buckets[head, _PREVIOUS] = bucket
+    if is_point:
+        store.signatures[signature, POINTS] = bucket
+    else:
+        store.first_bucket[signature] = bucket
+    if variable >= 0:
+        store.buckets[bucket, _SAME] = store.variable_bucket[variable]
+        store.variable_bucket[variable] = bucket
     return bucket
 
 
 @inner
 def _free_bucket(bucket, store):
-    signature = store.buckets[bucket, _SIGNATURE]
-    at, last = np.int64(store.first_bucket[signature]), np.int64(-1)
-    while at != bucket:
-        last = at
-        at = store.buckets[at, _NEXT]
-    if last >= 0:
-        store.buckets[last, _NEXT] = store.buckets[bucket, _NEXT]
+    signature, variable = store.buckets[bucket, _SIGNATURE], store.buckets[bucket, _VARIABLE]
+    before, after = store.buckets[bucket, _PREVIOUS], store.buckets[bucket, _NEXT]
+    if after >= 0:
+        store.buckets[after, _PREVIOUS] = before
+    if before >= 0:
+        store.buckets[before, _NEXT] = after
+    elif store.first_bucket[signature] == bucket:
+        store.first_bucket[signature] = after
     else:
-        store.first_bucket[signature] = store.buckets[bucket, _NEXT]
+        store.signatures[signature, POINTS] = after
+    if variable >= 0:
+        at, last = np.int64(store.variable_bucket[variable]), np.int64(-1)
+        while at != bucket:
+            last = at
+            at = np.int64(store.buckets[at, _SAME])
+        if last >= 0:
+            store.buckets[last, _SAME] = store.buckets[bucket, _SAME]
+        else:
+            store.variable_bucket[variable] = store.buckets[bucket, _SAME]
     store.marks[CELLS_WASTED] += store.buckets[bucket, _ROOM] * (store.signatures[signature, WIDTH] + 1)
     store.buckets[bucket, _NEXT] = store.marks[FREE_BUCKET]
     store.marks[FREE_BUCKET] = bucket
 
 
 @inner
-def _place(handle, signature, variables, first, store):
+def _place(handle, signature, variables, first, store, sets):
     """Write a row into the bucket where it belongs."""
     width = np.int64(store.signatures[signature, WIDTH])
     stride = width + 1
     pivot = store.signatures[signature, PIVOT]
     variable = np.int64(-1) if pivot < 0 else np.int64(variables[first + pivot])
-    bucket = np.int64(store.first_bucket[signature])
-    while bucket >= 0 and store.buckets[bucket, _VARIABLE] != variable:
-        bucket = np.int64(store.buckets[bucket, _NEXT])
+    bucket = np.int64(store.first_bucket[signature]) if pivot < 0 else _bucket_of(signature, variable, store)
     if bucket < 0:
-        bucket = np.int64(_new_bucket(signature, variable, _LEAST_ROWS, store))
+        bucket = np.int64(_new_bucket(signature, variable, _LEAST_ROWS, store, sets))
     length, room = np.int64(store.buckets[bucket, _LENGTH]), np.int64(store.buckets[bucket, _ROOM])
     if length == room:
         start, old = store.marks[CELLS_USED], store.buckets[bucket, _START]
@@ -325,7 +366,7 @@ def _place(handle, signature, variables, first, store):
 @inner
 def _best_pivot(signature, rows, store, sets):
     """The column by which a search has the least to look at, -1 where none is worth it: a bucket for each distinct
-    variable, and the rows in related buckets, whose share is taken from a sample of pairs."""
+    variable that isn't a single value, and the rows in related buckets, whose share is taken from a sample of pairs."""
     stride = np.int64(store.signatures[signature, WIDTH]) + 1
     count = len(rows) // stride
     best, least = np.int64(-1), PIVOT_SHARE * count
@@ -344,7 +385,7 @@ def _best_pivot(signature, rows, store, sets):
         sort_integers(ordered)
         distinct = 1
         for row in range(1, count):
-            distinct += ordered[row] != ordered[row - 1]
+            distinct += ordered[row] != ordered[row - 1] and sets.points[ordered[row]] == 0
         cost = distinct + count * related / PIVOT_SAMPLE
         if cost < least:
             best, least = np.int64(column), cost
@@ -357,26 +398,29 @@ def _divide(signature, store, sets):
     stride = np.int64(store.signatures[signature, WIDTH]) + 1
     rows = np.empty(store.signatures[signature, ROWS_HERE] * stride, np.int32)
     used = 0
-    bucket = np.int64(store.first_bucket[signature])
-    while bucket >= 0:
-        start, length = store.buckets[bucket, _START], store.buckets[bucket, _LENGTH] * stride
-        rows[used : used + length] = store.cells[start : start + length]
-        used += length
-        bucket = np.int64(store.buckets[bucket, _NEXT])
+    for head in (store.first_bucket[signature], store.signatures[signature, POINTS]):
+        bucket = np.int64(head)
+        while bucket >= 0:
+            start, length = store.buckets[bucket, _START], store.buckets[bucket, _LENGTH] * stride
+            rows[used : used + length] = store.cells[start : start + length]
+            used += length
+            bucket = np.int64(store.buckets[bucket, _NEXT])
     pivot = _best_pivot(signature, rows, store, sets)
     if pivot == store.signatures[signature, PIVOT]:
         return
     while store.first_bucket[signature] >= 0:
         _free_bucket(store.first_bucket[signature], store)
+    while store.signatures[signature, POINTS] >= 0:
+        _free_bucket(store.signatures[signature, POINTS], store)
     store.signatures[signature, PIVOT] = pivot
     for row in range(0, used, stride):
-        _place(np.int64(rows[row]), signature, rows, row + 1, store)
+        _place(np.int64(rows[row]), signature, rows, row + 1, store, sets)
 
 
 @kernel
 def add_row(handle: Int64, signature: Int64, variables: Int32s, first: Int64, store: Store, sets: Sets):
     """A root's row. `crowded` must have said no."""
-    _place(handle, signature, variables, first, store)
+    _place(handle, signature, variables, first, store, sets)
     store.marks[ROWS] += 1
     store.signatures[signature, ROWS_HERE] += 1
     if (
@@ -503,14 +547,15 @@ def repack(store: Store, cells: Int32s):
     used = np.int64(0)
     for signature in range(store.marks[SIGNATURES]):
         stride = np.int64(store.signatures[signature, WIDTH]) + 1
-        bucket = np.int64(store.first_bucket[signature])
-        while bucket >= 0:
-            length = np.int64(store.buckets[bucket, _LENGTH])
-            start = store.buckets[bucket, _START]
-            cells[used : used + length * stride] = store.cells[start : start + length * stride]
-            store.buckets[bucket, _START] = used
-            store.buckets[bucket, _ROOM] = max(length, _LEAST_ROWS)
-            used += store.buckets[bucket, _ROOM] * stride
-            bucket = np.int64(store.buckets[bucket, _NEXT])
+        for head in (store.first_bucket[signature], store.signatures[signature, POINTS]):
+            bucket = np.int64(head)
+            while bucket >= 0:
+                length = np.int64(store.buckets[bucket, _LENGTH])
+                start = store.buckets[bucket, _START]
+                cells[used : used + length * stride] = store.cells[start : start + length * stride]
+                store.buckets[bucket, _START] = used
+                store.buckets[bucket, _ROOM] = max(length, _LEAST_ROWS)
+                used += store.buckets[bucket, _ROOM] * stride
+                bucket = np.int64(store.buckets[bucket, _NEXT])
     store.marks[CELLS_USED] = used
     store.marks[CELLS_WASTED] = 0

@@ -305,7 +305,7 @@ def match_json(data: PythonBytes, segment_address: Int64, event_address: Int64, 
         return np.int64(LEFT)
     for attribute in range(len(reader.kinds)):
         kind, bits = reader.kinds[attribute, 0], reader.bits[attribute, 0]
-        if kind > RECORD:
+        if kind > RECORD or (kind == STRING and reader.lengths[attribute, 0] < 0):
             for done in range(attribute):
                 event.codes[done, 0] = event.blank[done]
             return np.int64(LEFT)

@@ -14,9 +14,11 @@ from covey.kernels.matching import MOST_NODES, Patterns, asked, find_partition, 
 from covey.kernels.opcodes import TEXT_KEY
 from covey.kernels.segments import segment_at, text_event_at
 from covey.kernels.sorting import sort_integers
-from covey.kernels.types import FrozenBytes, Int64s
+from covey.kernels.types import FrozenBytes, Int32s, Int64s
 
 _NO_GRID = np.empty(0, np.int32)
+_FEW = 64
+"""So many swept entries are decided one by one, since a test that fails ends it."""
 
 
 @inner
@@ -62,10 +64,12 @@ def _search_numbers(event, segment):
             )  # fmt: skip
 
 
-@inner
-def _occurring(segment, event, automaton):
-    """The patterns of one event, with the literals that occur in its texts. The value of slot s is number 2 s + 1, and
-    2 s stands for none."""
+@kernel
+def occurring(segment_addresses: Int64s, event_addresses: Int64s, automaton_addresses: Int64s):
+    """(offsets, literals): which literals occur in the texts of one event. The value of slot s is number 2 s + 1, and
+    2 s stands for none. Apart from `match_texts`, which may be called again."""
+    segment, event = segment_at(segment_addresses), text_event_at(event_addresses)
+    automaton = automaton_at(automaton_addresses)
     slots = len(segment.first_literal) - 1
     texts = Texts(event.text_start, event.text_data, event.lowered, event.lowered_start, event.lowered_data)
     hit_start, hits = np.zeros(2 * slots + 1, np.int64), np.empty(64, np.int32)
@@ -82,8 +86,7 @@ def _occurring(segment, event, automaton):
     while number <= 2 * slots:
         hit_start[number] = count
         number += 1
-    patterns = Patterns(event.pattern_start, event.pattern_truth, event.is_text, hit_start, hits, event.known)
-    return truths_of(patterns, segment)
+    return hit_start, hits
 
 
 @inner
@@ -125,17 +128,25 @@ def _entries_of_one(table, partition, event, deleted, segment, truths, found, pe
 
 
 @kernel
-def match_texts(segment_addresses: Int64s, event_addresses: Int64s, automaton_addresses: Int64s, deleted: FrozenBytes):
-    """All subscriptions that one event matches, ascending and distinct, into its `out`. Numbers and the literals of
-    texts are searched for first. Gives how many there are before repetitions are taken out, and after, and how many
-    `requests` must be verified first; `out` is filled as far as it goes."""
+def match_texts(
+    segment_addresses: Int64s, event_addresses: Int64s, hit_start: Int64s, hits: Int32s, deleted: FrozenBytes
+):
+    """All subscriptions that one event matches, ascending and distinct, into its `out`, given the literals that occur
+    in it. Numbers are searched for first. Gives how many there are before repetitions are taken out, and after, and how
+    many `requests` must be verified first; `out` is filled as far as it goes."""
     segment, event = segment_at(segment_addresses), text_event_at(event_addresses)
-    truths = _occurring(segment, event, automaton_at(automaton_addresses))
+    patterns = Patterns(event.pattern_start, event.pattern_truth, event.is_text, hit_start, hits, event.known)
+    truths = truths_of(patterns, segment)
     _search_numbers(event, segment)
     codes, out = event.codes, event.out
     found, pending = 0, 0
     for table in range(len(segment.pivot)):
-        if table == 0 and segment.keys[0, 0] < 0 and segment.pivot[0] < 0:
+        if (
+            table == 0
+            and segment.keys[0, 0] < 0
+            and segment.pivot[0] < 0
+            and segment.partition_entry[segment.table_partition[1]] > _FEW
+        ):
             found = _sweep_one(event, deleted, segment, truths, segment.partition_entry[segment.table_partition[1]])
         elif segment.keys[table, 1] == TEXT_KEY:
             row = segment.keys[table, 0]

@@ -5,7 +5,8 @@ Memory layout. Variable v has `cuts[v]` labels, an even number, ascending, at `l
 a square of bytes in `relation` (uint8): the byte for a variable n against a variable e of the same attribute is at
 `rows[n] + local[e]` and has bit COVERED set where n implies e (e's set has n's in it), bit COVERS where e implies n.
 These are the two bits of Li, Hou and Jacobsen's Γ (section 4.2): right-hand and left-hand side. `rows[n]` is -1 where
-the attribute has no such square and the labels are compared instead.
+the attribute has no such square and the labels are compared instead. `points[v]` is 1 where v's set has one value only:
+two such variables have nothing to do with each other.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class Sets(NamedTuple):
     low: Int64s
     high: Int64s
     labels: Int64s
+    points: Bytes
 
 
 @inlined

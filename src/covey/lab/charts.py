@@ -20,6 +20,7 @@ WIDTH, HEIGHT = 440, 270
 LEFT, RIGHT, TOP, BOTTOM = 58, 22, 10, 42
 COLOURS: Final = 8
 MOST_TICKS: Final = 6
+SMALL_WIDTH, SMALL_HEIGHT = 120, 44
 
 Value = float
 Series = dict[str, list[tuple[Cell, Value]]]
@@ -61,6 +62,40 @@ def figure(chart: Chart, ours: Rows, paper: Rows = ()) -> str:
     if theirs:
         keys.append('<li><i class="dash"></i>the paper</li>')
     return f'<div class="charts">{"".join(parts)}</div><ul class="legend">{"".join(keys)}</ul>'
+
+
+def small(chart: Chart, ours: Rows, paper: Rows = ()) -> str:
+    """The chart's lines alone, for a cell of a table; bars are drawn as a line from one to the next."""
+    mine = series(chart, ours)
+    theirs = series(chart, paper) if chart.paper != "none" else {}
+    names = list(dict.fromkeys([*mine, *theirs]))
+    points = [point for group in (mine, theirs) for line in group.values() for point in line]
+    if not any(mine.values()):
+        return ""
+    places = {x: at for at, x in enumerate(dict.fromkeys(x for x, _ in points))}
+    numeric = all(isinstance(x, (int, float)) for x, _ in points) and chart.kind == "line"
+    across = _within([float(x) if numeric else places[x] for x, _ in points], SMALL_WIDTH, chart.log_x and numeric)  # type: ignore[arg-type]
+    up = _within([y for _, y in points], SMALL_HEIGHT, chart.log_y)
+    parts = []
+    for group, dashed in ((mine, False), (theirs, True)):
+        for name, line in group.items():
+            placed = sorted(
+                (across(float(x) if numeric else places[x]), SMALL_HEIGHT - up(y))  # type: ignore[arg-type]
+                for x, y in line
+            )
+            path = "".join(f"{'L' if at else 'M'}{x:.1f} {y:.1f}" for at, (x, y) in enumerate(placed))
+            style = f"c{names.index(name) % COLOURS}{' dash' if dashed else ''}"
+            dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="1.5"/>' for x, y in placed) if dashed else ""
+            parts.append(f'<g class="{style}"><path d="{path}"/>{dots}</g>')
+    return f'<svg class="small" viewBox="0 0 {SMALL_WIDTH} {SMALL_HEIGHT}" aria-hidden="true">{"".join(parts)}</svg>'
+
+
+def _within(values: Sequence[float], size: int, log: bool) -> Callable[[float], float]:
+    """Places from 3 to 3 below the size, for values from the least to the greatest."""
+    log = log and min(values) > 0
+    low, high = (math.log10(value) if log else value for value in (min(values), max(values)))
+    span = (high - low) or 1.0
+    return lambda value: 3 + (size - 6) * ((math.log10(value) if log else value) - low) / span
 
 
 def series(chart: Chart, rows: Rows) -> Series:

@@ -9,12 +9,14 @@ subscriptions that come later are looked for in three ways:
 
 Each way goes once over the index, and once over all roots one by one (`scan_kernels`), as the paper's goes over MBDs.
 
-Times are of the processor. The ways take turns, so that each finds the caches as another left them.
+Times are of the processor. The ways take turns, so that each finds the caches as another left them. What a busy machine
+can't change is counted beside them, on smaller tables: looks at tests (`plain_scans`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, cast
 
@@ -25,6 +27,7 @@ from covey.kernels.scanning import scan
 from covey.kernels.value_sets import COVERED, COVERS
 from covey.lab.experiments import Row
 from covey.lab.measuring import seconds, without_collecting
+from covey.lab.plain_scans import PlainCovering
 from covey.lab.workloads.predicate_pools import POOLS, draw
 from covey.relations.conjunctions import Conjunction, conjunction_of
 from covey.relations.covering.roots import BOTH, Box, Results, RootStore
@@ -36,6 +39,8 @@ ASKED: Final = 400
 """New subscriptions that are searched for at each point, by every way."""
 TURNS: Final = 3
 """Each way is first, second and third once."""
+LOOKED_AT: Final = (0.25, 0.5, 1.0)
+"""Parts of a table that looks are counted at."""
 OVERS: Final = ("the index", "all roots")
 WAYS: Final = ("one pass", "two passes", "always both")
 
@@ -110,6 +115,34 @@ def passes(point: Row) -> list[Row]:
                 table.insert(conjunctions[len(table) : size - batch])
                 inserted[cached] = seconds(table.insert, conjunctions[size - batch : size]) / batch
             rows += _searched(tables[True], new, size, inserted)
+    return rows
+
+
+def looks(point: Row) -> list[Row]:
+    """Looks at tests of a table's roots, in one pass and in two, for subscriptions that come after it."""
+    pool, count = POOLS[str(point["set"])], cast(int, point["subscriptions"])
+    asked, seed = cast(int, point["asked"]), cast(int, point["seed"])
+    if "skew" in point:
+        pool = replace(pool, skew=cast(float, point["skew"]))
+    if "equalities" in point:
+        pool = replace(pool, equal_share=cast(float, point["equalities"]))
+    rows: list[Row] = []
+    with without_collecting():
+        drawn = normal(draw(pool, count + asked, seed))
+        for share in LOOKED_AT:
+            table = RootTable()
+            table.insert(drawn[: round(count * share)])
+            plain = PlainCovering([drawn[root] for root in table.roots().tolist()])
+            once, twice = ([way(new) for new in drawn[count:]] for way in (plain.one_pass, plain.two_passes))
+            rows.append(
+                {
+                    "table": len(table),
+                    "roots": len(table.roots()),
+                    "covered": round(sum(one.covered for one in once) / asked, 3),
+                    "one pass, looks": round(sum(one.looked for one in once) / asked, 1),
+                    "two passes, looks": round(sum(one.looked for one in twice) / asked, 1),
+                }
+            )
     return rows
 
 

@@ -1,8 +1,9 @@
 """What an experiment is: the paper's table or figure, what the paper reports there, and a function that runs ours.
 
 An experiment's function takes a `Lab` and gives an `Outcome`. Rows are flat dictionaries of plain values, one for each
-measured point, in the order in which the page shows them. The outcome's sentence is computed from the rows and the
-paper's numbers; nothing about what was found is typed by hand.
+measured point, in the order in which the page shows them. The outcome's settings are what its verdict follows from
+(`verdicts.py`), and its sentence says what was learned. Both are computed from the rows and the paper's numbers;
+nothing about what was found is typed by hand.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from covey.errors import CoveyError
+from covey.lab import verdicts
+from covey.lab.verdicts import Setting, Word
 
 if TYPE_CHECKING:
     from covey.lab.points import Lab
@@ -68,15 +71,27 @@ class Panel:
 class Outcome:
     """What an experiment found.
 
-    `holds` is None where the run can't tell, as at a scale too small for the finding. The sentence says what the paper
-    has and what was found here, with numbers, and never repeats the verdict: the page puts that in front.
+    `settings` are what the verdict follows from, the first of them the one that the rows are about. `telling` is false
+    at a scale too small for the finding. The sentence says what was learned, with numbers, and never repeats the
+    verdict: the page puts that in front.
     """
 
     rows: Rows
     parameters: Mapping[str, Cell]
-    holds: bool | None
+    settings: tuple[Setting, ...]
     sentence: str
     panels: tuple[Panel, ...] = ()
+    telling: bool = True
+
+    @property
+    def verdict(self) -> Word:
+        """The verdict in a few words."""
+        return verdicts.word(self.settings, self.telling)
+
+    @property
+    def because(self) -> str:
+        """What a verdict rests on that isn't plainly "holds"."""
+        return verdicts.because(self.settings, self.telling)
 
 
 @dataclass(frozen=True, slots=True)

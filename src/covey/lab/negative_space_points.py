@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covey.lab.experiments import Row
-from covey.lab.plain_negative_space import PlainNegativeSpace
+from covey.lab.plain_negative_space import Metric, PlainNegativeSpace
 from covey.lab.readings import number
 from covey.lab.workloads.rectangles import EXPONENT, Ends, ends, regions, space
 from covey.relations.subsumption import NegativeSpace
@@ -52,16 +52,40 @@ def grow(point: Row) -> list[Row]:
 
 
 def grow_plain(point: Row) -> list[Row]:
-    """The paper's own cutting, up to `stop` subscriptions."""
-    low, high = _bounds(point)
-    fifth, stop = max(1, len(low) // STEPS), int(number(point, "stop"))
-    plain = PlainNegativeSpace(low.shape[1])
+    """The paper's own cutting, exact or with a threshold, up to `stop` subscriptions where the point has one. With
+    "covering first" a subscription that another covers alone never comes to the negative space."""
+    bounds = low, high = _bounds(point)
+    fifth = max(1, len(low) // STEPS)
+    stop = int(number(point, "stop")) if "stop" in point else len(low)
+    covered = covered_by_one(bounds)
+    plain = PlainNegativeSpace(low.shape[1], _threshold(point), cast(Metric, point.get("metric", "benefit/cost")))
     rows: list[Row] = []
+    redundant = beyond = 0
+    start = time.process_time()
     for place in range(1, min(len(low), stop) + 1):
-        plain.subscribe(low[place - 1], high[place - 1])
+        known = bool(point.get("covering first")) and bool(covered[place - 1])
+        active = not known and plain.subscribe(low[place - 1], high[place - 1])
+        redundant += not active
+        beyond += not active and not covered[place - 1]
         if place % fifth == 0:
-            rows.append({"subscriptions": place, "rectangles": len(plain)})
+            rows.append(
+                {
+                    "subscriptions": place,
+                    "redundant": redundant,
+                    "covered": int(covered[:place].sum()),
+                    "beyond_covering": beyond,
+                    "rectangles": len(plain),
+                    "cpu_seconds": time.process_time() - start,
+                }
+            )
     return rows
+
+
+def _threshold(point: Row) -> int | None:
+    """The k of a point, None for the exact method."""
+    if point.get("method", "exact") == "exact":
+        return None
+    return int(number(point, "k")) if "k" in point else DEFAULT_K
 
 
 def leave(point: Row) -> Row:

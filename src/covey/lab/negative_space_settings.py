@@ -5,44 +5,59 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from covey.lab.experiments import Cell, Chart, Outcome, Panel, Row, experiment
+from covey.lab.experiments import Cell, Chart, Outcome, Panel, Row, Rows, experiment
 from covey.lab.negative_space import (
-    CONSIDERABLE,
+    EXPONENTS,
     LEAST,
     PAPER,
+    RUNS,
     TELLING,
     K,
+    exponent_name,
     grown,
-    large_share,
     last,
     parameters,
     picked,
+    plainly,
 )
 from covey.lab.negative_space_points import PROBES, leave
 from covey.lab.points import Lab
-from covey.lab.readings import number, only, ratio, where
-from covey.lab.workloads.rectangles import SUBSCRIPTIONS
+from covey.lab.readings import number, only, where
+from covey.lab.verdicts import Check, Setting, true
+from covey.lab.workloads.rectangles import EXPONENT, SUBSCRIPTIONS
 
 KS: Final = (10, 50, 100)
 METRICS: Final = ("benefit/cost", "benefit", "1/cost")
+CONSIDERABLE: Final = 0.1
+HARDLY: Final = 0.05
+"""What counts as a considerable increase, and as hardly any."""
+AS_MANY: Final = 0.995
+"""Counts that are at least this part of others are no fewer, by chance."""
 
 
-def _by_setting(lab: Lab, setting: str, values: Sequence[Cell]) -> tuple[list[Row], tuple[Panel, ...]]:
-    """Three dimensions as in the paper; then four, and other exponents."""
-    rows = grown(lab, [{"dimensions": 3, "method": "approximate", setting: value} for value in values])
-    four = grown(lab, [{"dimensions": 4, "method": "approximate", setting: value} for value in values])
-    even = grown(
-        lab,
-        [{"dimensions": 3, "method": "approximate", "exponent": e, setting: v} for e in (0.0, 1.0) for v in values],
-        runs=1,
-    )
+def _by_setting(lab: Lab, setting: str, values: Sequence[Cell]) -> tuple[dict[float, list[Row]], Panel]:
+    """Three dimensions cut the paper's way, for every exponent; and covey's own in three and four."""
+    by = {
+        exponent: plainly(
+            lab,
+            [{"dimensions": 3, "method": "approximate", "exponent": exponent, setting: value} for value in values],
+            RUNS,
+        )
+        for exponent in EXPONENTS
+    }
+    own = grown(lab, [{"dimensions": d, "method": "approximate", setting: value} for d in (3, 4) for value in values])
     columns = ("dimensions", setting, "subscriptions", "beyond_covering", "rectangles")
-    ends = [last(even, exponent=e, **{setting: v}) for e in (0.0, 1.0) for v in values]
-    panels = (
-        Panel("In 4 dimensions", picked([last(four, **{setting: value}) for value in values], *columns)),
-        Panel("In 3 dimensions, by the Zipf exponent", picked(ends, "exponent", *columns)),
-    )
-    return picked(rows, *columns), panels
+    ends = [last(own, dimensions=d, **{setting: value}) for d in (3, 4) for value in values]
+    return by, Panel("covey's own cutting", picked(ends, *columns))
+
+
+def _ends(rows: Rows, setting: str, values: Sequence[Cell], column: str) -> list[float]:
+    """A column after all subscriptions, for each value of a setting."""
+    return [number(last(rows, **{setting: value}), column) for value in values]
+
+
+def _over(value: float, base: float) -> float:
+    return value / max(1e-9, base)
 
 
 @experiment(
@@ -54,16 +69,21 @@ def _by_setting(lab: Lab, setting: str, values: Sequence[Cell]) -> tuple[list[Ro
 )
 def figure_12(lab: Lab) -> Outcome:
     """k of 10, 50 and 100."""
-    rows, panels = _by_setting(lab, "k", KS)
-    low, middle, high = (number(last(rows, k=k), "beyond_covering") for k in KS)
-    return Outcome(
-        rows,
-        parameters(lab),
-        None if lab.scale < TELLING else middle - low > 4 * max(0.0, high - middle),
-        f"From k = 10 to 50 it finds {middle - low:,.0f} more ({low:,.0f} to {middle:,.0f}), from 50 to 100 "
-        f"{high - middle:,.0f} more.",
-        panels,
+    by, panel = _by_setting(lab, "k", KS)
+    settings = []
+    for exponent, rows in by.items():
+        low, middle, high = _ends(rows, "k", KS, "beyond_covering")
+        checks = (
+            Check("50 finds more than 10, by", "considerably", _over(middle, low) - 1, CONSIDERABLE, None),
+            Check("100 more than 50, by", "hardly", _over(high, middle) - 1, None, HARDLY),
+        )
+        settings.append(Setting(exponent_name(exponent), checks))
+    own = [number(only(panel.rows, dimensions=3, k=k), "beyond_covering") for k in KS]
+    told = (
+        f"covey's cutting leaves so few rectangles that k = 10 finds {own[0]:,.0f} already, 50 {own[1]:,.0f} and 100 "
+        f"{own[2]:,.0f}."
     )
+    return Outcome(by[EXPONENT], parameters(lab), tuple(settings), told, (panel,), lab.scale >= TELLING)
 
 
 @experiment(
@@ -75,18 +95,18 @@ def figure_12(lab: Lab) -> Outcome:
 )
 def figure_13(lab: Lab) -> Outcome:
     """The points of figure 12."""
-    rows, panels = _by_setting(lab, "k", KS)
-    three = ratio(last(rows, k=100), last(rows, k=50), "rectangles") - 1
-    exact = grown(lab, [{"dimensions": d, "method": "exact"} for d in (3, 4)])
-    four = ratio(only(panels[0].rows, k=100), only(panels[0].rows, k=50), "rectangles") - 1
-    return Outcome(
-        rows,
-        parameters(lab),
-        None if lab.scale < TELLING else three > CONSIDERABLE,
-        f"From k = 50 to 100 there are {three:.1%} more rectangles in 3 dimensions and {four:.1%} more in 4; more than "
-        f"{CONSIDERABLE:.0%} is taken for considerable. {large_share(exact, 3, 4)}",
-        panels,
+    by, panel = _by_setting(lab, "k", KS)
+    settings = []
+    for exponent, rows in by.items():
+        _, middle, high = _ends(rows, "k", KS, "rectangles")
+        more = Check("100 leaves more than 50, by", "considerably", _over(high, middle) - 1, CONSIDERABLE, None)
+        settings.append(Setting(exponent_name(exponent), (more,)))
+    own = {(d, k): number(only(panel.rows, dimensions=d, k=k), "rectangles") for d in (3, 4) for k in KS}
+    told = (
+        f"covey's cutting has {own[3, 50]:,.0f} and {own[3, 100]:,.0f} rectangles in 3 dimensions, where k hardly ever "
+        f"bites, and {own[4, 50]:,.0f} and {own[4, 100]:,.0f} in 4."
     )
+    return Outcome(by[EXPONENT], parameters(lab), tuple(settings), told, (panel,), lab.scale >= TELLING)
 
 
 @experiment(
@@ -98,17 +118,21 @@ def figure_13(lab: Lab) -> Outcome:
 )
 def figure_14(lab: Lab) -> Outcome:
     """The three metrics."""
-    rows, panels = _by_setting(lab, "metric", METRICS)
-    best, benefit, cost = (number(last(rows, metric=metric), "beyond_covering") for metric in METRICS)
-    four = [number(only(panels[0].rows, metric=metric), "beyond_covering") for metric in METRICS]
-    return Outcome(
-        rows,
-        parameters(lab, k=K),
-        None if lab.scale < TELLING or best == benefit else best > benefit >= cost,
-        f"Benefit for the cost finds {best:,.0f}, benefit {benefit:,.0f}, cost {cost:,.0f}; in 4 dimensions "
-        f"{four[0]:,.0f}, {four[1]:,.0f} and {four[2]:,.0f}.",
-        panels,
+    by, panel = _by_setting(lab, "metric", METRICS)
+    settings = []
+    for exponent, rows in by.items():
+        best, benefit, cost = _ends(rows, "metric", METRICS, "beyond_covering")
+        checks = (
+            Check("benefit/cost over benefit finds", "more", _over(best, benefit), AS_MANY, None, "×"),
+            Check("benefit over 1/cost finds", "slightly more", _over(benefit, cost), AS_MANY, None, "×"),
+        )
+        settings.append(Setting(exponent_name(exponent), checks))
+    own = [number(only(panel.rows, dimensions=4, metric=metric), "beyond_covering") for metric in METRICS]
+    told = (
+        "In 3 dimensions all three are close together. In 4, where the threshold bites, covey's cutting finds "
+        f"{own[0]:,.0f} by benefit for the cost, {own[1]:,.0f} by benefit and {own[2]:,.0f} by cost."
     )
+    return Outcome(by[EXPONENT], parameters(lab, k=K), tuple(settings), told, (panel,), lab.scale >= TELLING)
 
 
 @experiment(
@@ -120,17 +144,21 @@ def figure_14(lab: Lab) -> Outcome:
 )
 def figure_15(lab: Lab) -> Outcome:
     """The points of figure 14."""
-    rows, panels = _by_setting(lab, "metric", METRICS)
-    best, benefit, cost = (number(last(rows, metric=metric), "rectangles") for metric in METRICS)
-    four = [number(only(panels[0].rows, metric=metric), "rectangles") for metric in METRICS]
-    return Outcome(
-        rows,
-        parameters(lab, k=K),
-        None if lab.scale < TELLING or best == benefit else best < benefit <= cost,
-        f"Benefit for the cost leaves {best:,.0f} rectangles, benefit {benefit:,.0f}, cost {cost:,.0f}; in 4 "
-        f"dimensions {four[0]:,.0f}, {four[1]:,.0f} and {four[2]:,.0f}.",
-        panels,
+    by, panel = _by_setting(lab, "metric", METRICS)
+    settings = []
+    for exponent, rows in by.items():
+        best, benefit, cost = _ends(rows, "metric", METRICS, "rectangles")
+        checks = (
+            Check("benefit/cost over benefit leaves", "fewer", _over(best, benefit), None, 1 / AS_MANY, "×"),
+            Check("benefit over 1/cost leaves", "fewer", _over(benefit, cost), None, 1 / AS_MANY, "×"),
+        )
+        settings.append(Setting(exponent_name(exponent), checks))
+    own = [number(only(panel.rows, dimensions=4, metric=metric), "rectangles") for metric in METRICS]
+    told = (
+        f"In 4 dimensions covey's cutting leaves {own[0]:,.0f}, {own[1]:,.0f} and {own[2]:,.0f} rectangles: cost alone "
+        "has fewest there, because it gives up most of what could be found."
     )
+    return Outcome(by[EXPONENT], parameters(lab, k=K), tuple(settings), told, (panel,), lab.scale >= TELLING)
 
 
 @experiment(
@@ -158,11 +186,14 @@ def unsubscription(lab: Lab) -> Outcome:
     smaller = all(number(row, "rectangles_rebuilt") <= number(row, "rectangles_after") for row in approximate)
     growth = max(number(row, "rectangles_after") / number(row, "rectangles_before") - 1 for row in approximate)
     slowest = max(number(row, "milliseconds_each") for row in rows)
+    checks = (
+        Check("events lost", "none", lost, None, 0.0, ""),
+        true("a rebuild never leaves more rectangles", smaller),
+    )
     return Outcome(
         rows,
         parameters(lab, leaving=leaving, k=K) | {"events tried a passive subscription": PROBES},
-        lost == 0 and smaller,
-        f"After {leaving} left, the approximate negative space has at most {growth:.1%} more rectangles, "
-        f"{'none' if smaller else 'some'} of the rebuilt ones is larger than before the rebuild, and {lost:,.0f} "
-        f"events are lost. One takes {slowest:.1f} ms at most.",
+        (Setting("exponent 0.5, in 2 to 4 dimensions", checks),),
+        f"After {leaving} left, the approximate negative space has at most {growth:.1%} more rectangles, and one that "
+        f"leaves takes {slowest:.1f} ms at most.",
     )

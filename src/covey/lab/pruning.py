@@ -1,21 +1,24 @@
-"""Bittner and Hinze, figure 1: pruning by network load, memory and throughput, in one broker and on a line of five.
+"""Bittner and Hinze, figure 1 (a) to (c): pruning by network load, memory and throughput, in one broker.
 
 The paper prunes subscriptions of online book auctions, 200,000 of them, and publishes 100,000 events. Of its three
 classes of subscriptions and its distributions only the names are known; `workloads.auctions` draws what stands for
-them, and panels show each class alone. Its matcher counts fulfilled predicates, so fewer predicates mean less work;
-covey's finds subscriptions by their rarest member and then takes time by what matches.
+them, and each class alone is the range. Its matcher counts fulfilled predicates, so fewer predicates mean less work:
+time is shown as the steps of such a matcher (`counted_tables`), and beside it covey's own, which finds subscriptions by
+their rarest member and then takes time by what matches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from covey.lab.curves import at, bend, crossing, curve
+from covey.lab.counted_tables import EVENTS as COUNTED_EVENTS
+from covey.lab.counted_tables import SAMPLE, WEIGHT, WEIGHTS, counted_tables, paper_steps
+from covey.lab.curves import Curve, at, bend, crossing, curve
 from covey.lab.experiments import Chart, Outcome, Panel, Paper, Row, Rows, experiment
 from covey.lab.points import Lab
 from covey.lab.pruned_tables import BROKERS, SAMPLED, pruned_tables
-from covey.lab.readings import number, only
+from covey.lab.readings import number, only, where
+from covey.lab.verdicts import Check, Setting, near, true
 from covey.lab.workloads.auctions import EVENTS, SUBSCRIPTIONS
 from covey.relations.pruning import DIMENSIONS, Dimension
 
@@ -28,50 +31,62 @@ LARGE: Final = 0.05
 """Below this scale a table is too small for the paper's shares to show."""
 BENDS: Final[dict[Dimension, float]] = {"network": 0.75, "throughput": 0.5, "memory": 0.05}
 CROSSING: Final = 0.43
+LEAD, LEAD_AT = 0.18, 0.35
 NEAR: Final = 0.15
 """Shares of prunings that differ by no more than this are the same on curves of so few points."""
+CLASSES: Final = (1, 2, 3)
 OF_ONE_CLASS: Final = 20_000
+COUNTED_OF_ONE_CLASS: Final = 5_000
 PARAMETERS: Final = {"selectivities from events": SAMPLED, "brokers": BROKERS}
 
 
 def tables(lab: Lab) -> list[Row]:
-    """The rows of all six figures: every dimension at every share, on the whole workload."""
-    return lab.points(
-        [
-            {
-                "dimension": dimension,
-                "subscriptions": lab.size(SUBSCRIPTIONS, LEAST),
-                "events": lab.size(EVENTS, LEAST),
-                "class": 0,
-                "steps": "fine",
-            }
-            for dimension in DIMENSIONS
-        ],
-        pruned_tables,
-        alone=True,
-    )
+    """Every dimension at every share, on the whole workload, by covey's index."""
+    size, events = lab.size(SUBSCRIPTIONS, LEAST), lab.size(EVENTS, LEAST)
+    points: list[Row] = [
+        {"dimension": dimension, "subscriptions": size, "events": events, "class": 0, "steps": "fine"}
+        for dimension in DIMENSIONS
+    ]
+    return lab.points(points, pruned_tables, alone=True)
 
 
 def single_classes(lab: Lab) -> list[Row]:
-    """The same of each class of subscriptions alone, in the dimension whose bends the paper gives first."""
-    return lab.points(
-        [
-            {
-                "dimension": "network",
-                "subscriptions": lab.size(OF_ONE_CLASS, LEAST),
-                "events": lab.size(EVENTS // 10, LEAST),
-                "class": kind,
-                "steps": "coarse",
-            }
-            for kind in (1, 2, 3)
-        ],
-        pruned_tables,
-    )
+    """The same of each class of subscriptions alone, at fewer shares."""
+    size, events = lab.size(OF_ONE_CLASS, LEAST), lab.size(EVENTS // 10, LEAST)
+    points: list[Row] = [
+        {"dimension": dimension, "subscriptions": size, "events": events, "class": kind, "steps": "coarse"}
+        for kind in CLASSES
+        for dimension in DIMENSIONS
+    ]
+    return lab.points(points, pruned_tables)
+
+
+def counted(lab: Lab) -> tuple[list[Row], list[Row]]:
+    """Steps of the counting matcher: on the mixture of classes, and on each alone."""
+
+    def point(dimension: Dimension, kind: int) -> Row:
+        return {
+            "dimension": dimension,
+            "subscriptions": lab.size(COUNTED_OF_ONE_CLASS if kind else SAMPLE, LEAST),
+            "events": SAMPLED if lab.scale == 1 else lab.size(SAMPLED, LEAST),
+            "counted events": lab.size(COUNTED_EVENTS, 100),
+            "class": kind,
+            "steps": "coarse" if kind else "fine",
+        }
+
+    mixed = lab.points([point(dimension, 0) for dimension in DIMENSIONS], counted_tables)
+    alone = lab.points([point(dimension, kind) for kind in CLASSES for dimension in DIMENSIONS], counted_tables)
+    return mixed, alone
 
 
 def chart(column: str, label: str, *, log: bool = False) -> Chart:
     """A column by the share of prunings, a line for each dimension."""
     return Chart("prunings", (column,), split=("dimension",), x_label="share of prunings", y_label=label, log_y=log)
+
+
+def by_dimension(rows: Rows, column: str) -> dict[Dimension, Curve]:
+    """A column's curve for each dimension."""
+    return {dimension: curve(rows, "prunings", column, dimension=dimension) for dimension in DIMENSIONS}
 
 
 @experiment(
@@ -81,37 +96,49 @@ def chart(column: str, label: str, *, log: bool = False) -> Chart:
     claim="Throughput-based pruning filters fastest up to 43% of all prunings (18% faster after 35%), network-based "
     "pruning after that; memory-based pruning is slowest.",
     paper_numbers=[{"throughput-based is fastest up to": CROSSING, "then": "network", "slowest": "memory"}],
-    chart=chart("µs an event", "µs an event", log=True),
+    chart=chart("steps", "steps of a counting matcher"),
 )
 def figure_1a(lab: Lab) -> Outcome:
-    """Time to match an event in a batch, on one thread."""
-    rows = tables(lab)
-    times = {dimension: curve(rows, "prunings", "µs an event", dimension=dimension) for dimension in DIMENSIONS}
+    """Steps of the counting matcher, and beside them the time that covey takes for an event in a batch."""
+    mixed, alone = counted(lab)
+    own = tables(lab)
+    rows = [row | {"steps": round(paper_steps(row), 1)} for row in mixed]
+    settings = [
+        Setting(f"an evaluated predicate at {weight:g} of a counted one", _time_checks(mixed, weight))
+        for weight in (WEIGHT, *(weight for weight in WEIGHTS if weight != WEIGHT))
+    ]
+    settings += [Setting(f"class {kind} alone", _time_checks(where(alone, **{"class": kind}))) for kind in CLASSES]
+    times = by_dimension(own, "µs an event")
+    least = {dimension: min(y for _, y in points) for dimension, points in times.items()}
     found = crossing(times["throughput"], times["network"])
-    early = 1 - at(times["throughput"], 0.35) / at(times["network"], 0.35)
-    whole = times["network"][0][1]
-    best = {dimension: min(points, key=lambda point: point[1]) for dimension, points in times.items()}
+    crossed = "is never behind network-based pruning" if found is None else f"falls behind from {found:.0%} on"
+    sentence = (
+        "A counting matcher has less to count with every pruning; covey's finds a subscription by its rarest test and "
+        f"has hardly less to do: {times['network'][0][1]:.0f} µs an event without prunings, at best "
+        f"{least['network']:.0f} by network load and {least['throughput']:.0f} by throughput, which {crossed}. "
+        "What costs it time is what matches more: memory-based pruning takes "
+        f"{at(times['memory'], 0.5):,.0f} µs at 50%."
+    )
+    panel = Panel("covey's own matcher, in batches on one thread", own, chart("µs an event", "µs an event", log=True))
+    parameters = PARAMETERS | {"weight of an evaluated predicate": WEIGHT, "subscriptions": lab.size(SAMPLE, LEAST)}
+    return Outcome(rows, parameters, tuple(settings), sentence, (panel,), lab.scale >= LARGE)
+
+
+def _time_checks(rows: Rows, weight: float = WEIGHT) -> tuple[Check, ...]:
+    """The claims of figure 1(a) on some counted rows. After all prunings every dimension has left the same, so the last
+    share says nothing about which is ahead."""
+    weighed = [dict(row) | {"steps": paper_steps(row, weight)} for row in rows if number(row, "prunings") < 1]
+    steps = by_dimension(weighed, "steps")
+    lead = 1 - at(steps["throughput"], LEAD_AT) / at(steps["network"], LEAD_AT)
     slowest = all(
-        at(times["memory"], share) >= max(at(times[dimension], share) for dimension in DIMENSIONS[::2])
+        at(steps["memory"], share) >= max(at(steps["network"], share), at(steps["throughput"], share))
         for share in (0.5, 0.75)
     )
-    matches = {
-        dimension: number(only(rows, dimension=dimension, prunings=0.5), "matching share")
-        * lab.size(SUBSCRIPTIONS, LEAST)
-        for dimension in DIMENSIONS
-    }
-    crossed = "never" if found is None else f"from {found:.0%} on"
-    sentence = (
-        f"In the paper throughput-based pruning is fastest up to {CROSSING:.0%}, 18% ahead at 35%; here it is slower "
-        f"than network-based pruning {crossed}, and {early:+.0%} ahead at 35%. Network-based pruning takes "
-        f"{whole:.0f} µs without prunings and at best {best['network'][1]:.0f} (at {best['network'][0]:.0%}), "
-        "throughput-based "
-        f"{best['throughput'][1]:.0f} (at {best['throughput'][0]:.0%}). Memory-based pruning takes "
-        f"{at(times['memory'], 0.5):,.0f} at 50%, where an event has {matches['memory']:,.0f} matches; by network load "
-        f"there are {matches['network']:,.0f}, by throughput {matches['throughput']:,.0f}."
+    return (
+        near("throughput-based is fastest up to", CROSSING, crossing(steps["throughput"], steps["network"]), NEAR),
+        near("its lead at 35% is", LEAD, lead, NEAR),
+        true("memory-based is slowest", slowest),
     )
-    holds = found is not None and abs(found - CROSSING) <= NEAR and early > 0 and slowest
-    return Outcome(rows, PARAMETERS, holds if lab.scale >= LARGE else None, sentence)
 
 
 @experiment(
@@ -125,41 +152,32 @@ def figure_1a(lab: Lab) -> Outcome:
 )
 def figure_1b(lab: Lab) -> Outcome:
     """The share of (event, subscription) pairs that match."""
-    rows = tables(lab)
-    classes = single_classes(lab)
-    loads = {dimension: curve(rows, "prunings", "matching share", dimension=dimension) for dimension in DIMENSIONS}
-    found = {dimension: bend(points) for dimension, points in loads.items()}
+    rows, classes = tables(lab), single_classes(lab)
+    loads = by_dimension(rows, "matching share")
     growth = {dimension: at(points, BENDS[dimension]) / points[0][1] for dimension, points in loads.items()}
-    ordered = all(
-        at(loads["network"], share) <= at(loads["throughput"], share) <= at(loads["memory"], share)
-        for share, _ in loads["network"][1:-1]
-    )
-    alone = [bend(curve(classes, "prunings", "matching share", **{"class": kind})) for kind in (1, 2, 3)]
+    settings = [Setting("all three classes", _load_checks(rows))]
+    settings += [Setting(f"class {kind} alone", _load_checks(where(classes, **{"class": kind}))) for kind in CLASSES]
     sentence = (
-        f"The paper's curves bend at 75% (network), 50% (throughput) and 5% (memory); here at {_shares(found)}. At the "
-        f"paper's bends matches are {growth['network']:.1f}, {growth['throughput']:.1f} and {growth['memory']:.1f} "
-        f"times those without prunings. Network-based pruning adds least and memory-based most "
-        f"{'at every share' if ordered else 'at some shares only'}. With one class of subscriptions alone "
-        "network-based pruning bends at "
-        f"{', '.join('none' if share is None else f'{share:.0%}' for share in alone)}."
+        f"At the paper's bends matches are {growth['network']:.1f} (network), {growth['throughput']:.1f} (throughput) "
+        f"and {growth['memory']:.1f} (memory) times those without prunings: the estimate of selectivity that "
+        "network-based pruning goes by is what keeps the load low for longest."
     )
-    holds = ordered and all(_near(found[dimension], share) for dimension, share in BENDS.items())
     panel = Panel(
-        "Each class of subscriptions alone, network-based",
+        "Each class of subscriptions alone",
         classes,
-        Chart("prunings", ("matching share",), split=("class",)),
+        Chart("prunings", ("matching share",), split=("class", "dimension"), log_y=True),
     )
-    return Outcome(rows, PARAMETERS, holds if lab.scale >= LARGE else None, sentence, (panel,))
+    return Outcome(rows, PARAMETERS, tuple(settings), sentence, (panel,), lab.scale >= LARGE)
 
 
-def _shares(found: Mapping[Dimension, float | None]) -> str:
-    return ", ".join(
-        f"{'nowhere' if share is None else f'{share:.0%}'} ({dimension})" for dimension, share in found.items()
+def _load_checks(rows: Rows) -> tuple[Check, ...]:
+    loads = by_dimension(rows, "matching share")
+    shares = [share for share, _ in loads["network"][1:-1]]
+    ordered = all(
+        at(loads["network"], share) <= at(loads["throughput"], share) <= at(loads["memory"], share) for share in shares
     )
-
-
-def _near(found: float | None, share: float) -> bool:
-    return found is not None and abs(found - share) <= NEAR
+    bends = [near(f"bend by {name}", share, bend(loads[name]), NEAR) for name, share in BENDS.items()]
+    return (*bends, true("least load by network, most by memory, at every share", ordered))
 
 
 @experiment(
@@ -174,27 +192,39 @@ def _near(found: float | None, share: float) -> bool:
 def figure_1c(lab: Lab) -> Outcome:
     """The decrease in associations of predicates with subscriptions."""
     rows = tables(lab)
-    return Outcome(rows, PARAMETERS, *memory_verdict(rows, lab.scale))
+    return Outcome(rows, PARAMETERS, memory_settings(lab), memory_sentence(rows), (), lab.scale >= LARGE)
 
 
-def memory_verdict(rows: Rows, scale: float) -> tuple[bool | None, str]:
-    """Whether memory-based pruning saves most early, by how much, and what is saved at 75%."""
-    saved = {dimension: curve(rows, "prunings", "fewer associations", dimension=dimension) for dimension in DIMENSIONS}
+def memory_settings(lab: Lab) -> tuple[Setting, ...]:
+    """The claims of figure 1(c), on all classes and on each alone."""
+    classes = single_classes(lab)
+    alone = [Setting(f"class {kind} alone", _memory_checks(where(classes, **{"class": kind}))) for kind in CLASSES]
+    return (Setting("all three classes", _memory_checks(tables(lab))), *alone)
+
+
+def _memory_checks(rows: Rows) -> tuple[Check, ...]:
+    saved = by_dimension(rows, "fewer associations")
     ahead = {
-        share: value - max(at(saved[dimension], share) for dimension in DIMENSIONS[::2])
+        share: value - max(at(saved["network"], share), at(saved["throughput"], share))
         for share, value in saved["memory"]
         if share
     }
-    early = {share: gap for share, gap in ahead.items() if share < 0.7}
-    most = max(ahead, key=ahead.__getitem__)
-    late = max(abs(gap) for share, gap in ahead.items() if 0.7 <= share < 1)
-    network = at(saved["network"], 0.75)
-    size = number(only(rows, dimension="network", prunings=0.75), "fewer bytes")
-    sentence = (
-        f"The paper's memory-based pruning is ahead by at most 10%, and level from 70% on; here it is "
-        f"{ahead[most]:+.1%} ahead at {most:.0%}, on average {sum(early.values()) / len(early):+.1%} before 70%, and "
-        f"{late:.1%} apart after. Network-based pruning saves {network:.1%} of the predicates at 75% of its prunings "
-        f"(the paper: 67%), and {size:.1%} of the bytes."
+    early = [gap for share, gap in ahead.items() if share < 0.7]
+    late = [abs(gap) for share, gap in ahead.items() if 0.7 <= share < 1]
+    return (
+        Check("memory-based is ahead by at most", "10%", max(ahead.values()), 0.0001, 0.1),
+        Check("and before 70% behind by at most", "0%", max(0.0, -min(early)), None, 0.01),
+        Check("all are apart after 70% by at most", "little", max(late), None, 0.1),
+        near("network-based saves at 75%", 0.67, at(saved["network"], 0.75), 0.1),
     )
-    holds = 0 < ahead[most] <= 0.1 and min(early.values()) >= -0.01 and late <= 0.1 and abs(network - 0.67) <= 0.1
-    return (holds if scale >= LARGE else None), sentence
+
+
+def memory_sentence(rows: Rows) -> str:
+    """What pruning saves in bytes, which the paper doesn't count."""
+    size = number(only(rows, dimension="network", prunings=0.75), "fewer bytes")
+    most = number(only(rows, dimension="memory", prunings=0.5), "fewer bytes")
+    less = number(only(rows, dimension="network", prunings=0.5), "fewer bytes")
+    return (
+        f"In bytes, which the paper doesn't count, network-based pruning saves {size:.1%} at 75%; at half of the "
+        f"prunings memory-based pruning saves {most:.1%} of them and network-based {less:.1%}."
+    )

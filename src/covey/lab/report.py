@@ -1,11 +1,14 @@
 """The report: one HTML page without anything outside of it, and the same figures as JSON.
 
-Every experiment of the lab is in the table of contents, also those that weren't run. The page has no date and no paths,
-so a run that finds the same gives the same page.
+A summary comes first: for every experiment of the lab, also those that weren't run, the claim, what was found, the
+range over what the paper leaves open, the verdict and a small plot. Then each has an article with its numbers one by
+one, its plot, what was learned, its tables and the code that made it. The page has no date and no paths, so a run that
+finds the same gives the same page.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,10 +18,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from covey.lab.charts import figure, shown
-from covey.lab.experiments import Cell, Experiment, Panel, Rows
+from covey.lab import verdicts
+from covey.lab.charts import figure, shown, small
+from covey.lab.experiments import Cell, Chart, Experiment, Outcome, Panel, Rows
+from covey.lab.open_questions import QUESTIONS
 from covey.lab.points import plain
 from covey.lab.runs import Finished
+from covey.lab.verdicts import Check
 
 PAGE: Final = "index.html"
 RESULTS: Final = "results.json"
@@ -26,7 +32,12 @@ MOST_ROWS: Final = 60
 """A longer table shows this many rows; the JSON has all."""
 
 _NUMBER: Final = ' class="n"'
-_VERDICTS: Final = {True: ("holds", "holds"), False: ("fails", "does not hold"), None: ("open", "can't tell")}
+_STYLES: Final = {
+    "holds": "holds",
+    "holds in this range": "range",
+    "does not hold": "fails",
+    "can't tell": "open",
+}
 
 
 def write(
@@ -68,7 +79,9 @@ def results(
         entry |= {"paper_numbers": list(map(dict, experiment.paper_numbers))}
         if done is not None and done.outcome is not None:
             outcome = done.outcome
-            entry |= {"holds": outcome.holds, "sentence": outcome.sentence, "seconds": done.seconds}
+            entry |= {"verdict": outcome.verdict, "because": outcome.because}
+            entry |= {"settings": verdicts.as_plain(outcome.settings)}
+            entry |= {"sentence": outcome.sentence, "seconds": done.seconds}
             entry |= {"parameters": dict(outcome.parameters), "rows": list(map(dict, outcome.rows))}
             entry["panels"] = [{"title": panel.title, "rows": list(map(dict, panel.rows))} for panel in outcome.panels]
         elif done is not None:
@@ -87,7 +100,11 @@ def page(
 ) -> str:
     """The page's text."""
     outcomes = [done.outcome for done in finished.values() if done.outcome is not None]
-    held = sum(outcome.holds is True for outcome in outcomes)
+    counts = ", ".join(
+        f"{sum(outcome.verdict == word for outcome in outcomes)} {word}"
+        for word in _STYLES
+        if any(outcome.verdict == word for outcome in outcomes)
+    )
     size = "the papers' full size" if scale == 1 else f"{scale:g} of the papers' size"
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in machine.items())
     style = files("covey.lab").joinpath("report.css").read_text(encoding="utf-8")
@@ -97,28 +114,60 @@ def page(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>covey: the laboratory</title><style>{style}</style></head><body><main>"
         "<h1>The laboratory</h1>"
-        f"<p>Every table and figure of the papers, run again on covey at {size}, seed {seed}: of {len(outcomes)} "
-        f"findings {held} hold. The points took {minutes:.1f} minutes. The papers' machines are decades older, so "
-        "where a paper has times, compare shapes.</p>"
-        f"{_contents(experiments, finished)}{_papers(experiments, finished, scale)}"
+        f"<p>Every table and figure of the papers, run again at {size}, seed {seed}. Of {len(outcomes)} findings: "
+        f"{counts}. The points took {minutes:.1f} minutes.</p>"
+        "<p>A finding is shown on the paper's kind of matcher, small and plain, and beside it stands what covey's own "
+        "makes of it. A verdict follows from numbers with bounds that stand in the code: <b>holds</b> in every setting "
+        "of what the paper leaves open, <b>holds in this range</b> in those named, or <b>does not hold</b>, with what "
+        "fails. In plots the paper's points are dashed.</p>"
+        f"{_contents(experiments, finished, scale)}{_papers(experiments, finished, scale)}{_questions(experiments)}"
         f'<h2 id="machine">The machine</h2><dl class="facts">{facts}</dl></main></body></html>\n'
     )
 
 
-def _contents(experiments: Sequence[Experiment], finished: Mapping[str, Finished]) -> str:
+def _contents(experiments: Sequence[Experiment], finished: Mapping[str, Finished], scale: float) -> str:
     rows = []
     for experiment in experiments:
         done = finished.get(experiment.name)
-        found = done.outcome.sentence if done is not None and done.outcome is not None else ""
         where = f"{escape(experiment.paper.authors)}, {escape(experiment.place)}"
-        rows.append(
-            f'<tr><td><a href="#{experiment.name}">{where}</a></td>'
-            f"<td>{_badge(done)}</td><td>{escape(experiment.claim)}</td><td>{escape(found or _problem(done))}</td></tr>"
-        )
-    head = "<tr><th>where</th><th></th><th>the paper finds</th><th>here</th></tr>"
+        cells = [f'<a href="#{experiment.name}">{where}</a>', _badge(done), escape(experiment.claim)]
+        if done is not None and done.outcome is not None:
+            outcome = done.outcome
+            chart = _chart(experiment, scale)
+            theirs = experiment.paper_numbers if chart is not None and chart.paper == "same" else ()
+            cells += [
+                escape(verdicts.ours(outcome.settings)),
+                escape(verdicts.ranges(outcome.settings)),
+                small(chart, outcome.rows, theirs) if chart is not None else "",
+            ]
+        else:
+            cells += [escape(_problem(done)), "", ""]
+        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    head = "".join(f"<th>{name}</th>" for name in ("where", "", "the paper finds", "here", "range", ""))
+    body = "".join(rows)
     return (
-        f'<div class="wide"><table class="contents"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
+        f'<div class="wide"><table class="contents"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     )
+
+
+def _chart(experiment: Experiment, scale: float) -> Chart | None:
+    """An experiment's chart; in the paper's axes a smaller run would be a dot in the corner."""
+    chart = experiment.chart
+    if chart is not None and chart.paper == "same" and scale < 1:
+        return replace(chart, paper="beside")
+    return chart
+
+
+def _questions(experiments: Sequence[Experiment]) -> str:
+    """What the papers left open, and what became of it."""
+    names = {experiment.name for experiment in experiments}
+    rows = "".join(
+        f"<dt>{escape(one.paper)}: {escape(one.question)}</dt><dd>{escape(one.answer)}"
+        + "".join(f' <a href="#{name}">{escape(name)}</a>' for name in one.experiments if name in names)
+        + "</dd>"
+        for one in QUESTIONS
+    )
+    return f'<h2 id="open">What the papers left open</h2><dl class="questions">{rows}</dl>'
 
 
 def _papers(experiments: Sequence[Experiment], finished: Mapping[str, Finished], scale: float) -> str:
@@ -137,18 +186,57 @@ def _article(one: Experiment, done: Finished | None, scale: float) -> str:
     if done is None or done.outcome is None:
         return f'<article id="{one.name}">{head}<p>{_badge(done)} {escape(_problem(done))}</p></article>'
     outcome = done.outcome
-    chart = one.chart
-    if chart is not None and chart.paper == "same" and scale < 1:
-        chart = replace(chart, paper="beside")  # In the paper's axes a smaller run would be a dot in the corner.
+    chart = _chart(one, scale)
     drawn = figure(chart, outcome.rows, one.paper_numbers) if chart is not None else ""
     tables = _table("here", outcome.rows) + (
         _table("the paper", one.paper_numbers, as_given=True) if one.paper_numbers else ""
     )
+    because = f" {escape(outcome.because)}." if outcome.because else ""
     return (
-        f'<article id="{one.name}">{head}<p>{_badge(done)} {escape(outcome.sentence)}</p>{drawn}'
-        f'<div class="tables">{tables}</div>{"".join(map(_panel, outcome.panels))}'
+        f'<article id="{one.name}">{head}<p>{_badge(done)}{because}</p>{_numbers(outcome)}{drawn}'
+        f"<p>{escape(outcome.sentence)}</p>"
+        f'<details><summary>Tables</summary><div class="tables">{tables}</div>'
+        f"{''.join(map(_panel, outcome.panels))}</details>{_code(one)}"
         f'<p class="small">{_parameters(outcome.parameters)}Took {shown(done.seconds)} s. '
         f"<code>covey lab run {one.name}</code></p></article>"
+    )
+
+
+def _numbers(outcome: Outcome) -> str:
+    """The claim number by number, a column for each setting."""
+    if not outcome.settings:
+        return ""
+    first, *others = outcome.settings
+    head = "".join(
+        f"<th>{escape(name)}</th>"
+        for name in ("", "the paper", "counts as the same", *(setting.name for setting in outcome.settings))
+    )
+    body = ""
+    for check in first.checks:
+        found = [next((one for one in other.checks if one.what == check.what), None) for other in others]
+        cells = "".join(_found(one) for one in (check, *found))
+        bounds = "" if check.paper == "yes" else escape(check.bounds())
+        body += f"<tr><td>{escape(check.what)}</td><td>{escape(check.paper)}</td><td>{bounds}</td>{cells}</tr>"
+    return f'<div class="wide"><table class="numbers"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _found(check: Check | None) -> str:
+    if check is None:
+        return "<td></td>"
+    text = ("yes" if check.holds else "no") if check.paper == "yes" else check.shown(check.ours)
+    return f'<td class="n"><b class="{"holds" if check.holds else "fails"}">{escape(text)}</b></td>'
+
+
+def _code(one: Experiment) -> str:
+    """The function that made an outcome, as it stands in the source."""
+    try:
+        source = inspect.getsource(one.run)
+    except (OSError, TypeError):
+        return ""
+    file = one.module.replace(".", "/")
+    return (
+        f"<details><summary>The code: <code>src/{escape(file)}.py</code>, <code>{escape(one.run.__name__)}</code>"
+        f"</summary><pre>{escape(source)}</pre></details>"
     )
 
 
@@ -193,7 +281,9 @@ def verdict(done: Finished | None) -> str:
 def _verdict(done: Finished | None) -> tuple[str, str]:
     if done is None:
         return "open", "not run"
-    return ("fails", "failed") if done.outcome is None else _VERDICTS[done.outcome.holds]
+    if done.outcome is None:
+        return "fails", "failed"
+    return _STYLES[done.outcome.verdict], done.outcome.verdict
 
 
 def _badge(done: Finished | None) -> str:

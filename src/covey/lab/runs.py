@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from covey.lab.experiments import Chart, Experiment, LabError, Outcome, Panel, Row, Rows
 from covey.lab.points import Lab, write_json
+from covey.lab.verdicts import as_plain, from_plain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,7 +98,8 @@ def keep(done: Finished, settings: Settings) -> None:
     content = {
         "rows": list(map(dict, outcome.rows)),
         "parameters": dict(outcome.parameters),
-        "holds": outcome.holds,
+        "settings": as_plain(outcome.settings),
+        "telling": outcome.telling,
         "sentence": outcome.sentence,
         "panels": [
             {"title": panel.title, "rows": list(map(dict, panel.rows)), "chart": panel.chart and asdict(panel.chart)}
@@ -117,7 +119,14 @@ def kept(experiment: Experiment, settings: Settings) -> Finished | None:
     try:
         content: dict[str, Any] = json.loads(path.read_text())
         panels = tuple(Panel(panel["title"], panel["rows"], _chart(panel["chart"])) for panel in content["panels"])
-        outcome = Outcome(content["rows"], content["parameters"], content["holds"], content["sentence"], panels)
+        outcome = Outcome(
+            content["rows"],
+            content["parameters"],
+            from_plain(content["settings"]),
+            content["sentence"],
+            panels,
+            content["telling"],
+        )
         return Finished(experiment, outcome, content["seconds"])
     except (ValueError, KeyError, TypeError) as error:
         raise LabError(

@@ -24,6 +24,7 @@ from covey.filters.values import Scalar, Value, normalise
 from covey.kernels import on_demand
 from covey.kernels.opcodes import BOOLEAN, KINDS, LIST, NUMBER, STRING, TIMESTAMP
 from covey.matching.coding import MISSING, CodeSpaces
+from covey.matching.formulas import BatchFormulas
 from covey.matching.lowering import number_pair
 from covey.matching.pattern_values import PatternBatch, PatternValues
 from covey.matching.text_events import EncodedTextEvent
@@ -65,6 +66,7 @@ class Encoded:
     text_codes: Mapping[tuple[int, int], NDArray[np.int32]]
     """(attribute, piece) -> code of each distinct string."""
     patterns: PatternBatch
+    formulas: BatchFormulas
 
 
 class _Run(NamedTuple):
@@ -242,7 +244,9 @@ class Encoder:
                 numbers[attribute] = value
                 kinds[attribute] = _NUMBER
             elif not isinstance(value, Mapping):
-                codes[attribute] = self.code(attribute, event_value(value, name))
+                known = event_value(value, name)
+                if known is not None:
+                    codes[attribute] = self.code(attribute, known)
 
     def encode_text_event(self, event: Mapping[str, Any]) -> EncodedTextEvent:
         """The same for a segment with patterns."""
@@ -292,10 +296,11 @@ class Encoder:
             if slot is None or value is None:
                 continue
             if type(value) is not str and not isinstance(value, str):
-                values.pop(slot, None)
-                if isinstance(value, (bool, int, float, Mapping)):
+                plain = isinstance(value, (bool, int, float, Mapping))
+                value = value if plain else event_value(value, name)
+                if value is None:
                     continue
-                value = event_value(value, name)
+                values.pop(slot, None)
                 if not isinstance(value, tuple):
                     continue
             values[slot] = value
@@ -313,7 +318,7 @@ class Encoder:
                 if piece.type == "string":
                     assert piece.dictionary is not None
                     text_codes[attribute, place] = self._word_codes(attribute, piece.dictionary)
-        return Encoded(text_codes, self.patterns.prepare(columns))
+        return Encoded(text_codes, self.patterns.prepare(columns), BatchFormulas(self, self._spaces, columns))
 
     def _word_codes(self, attribute: int, dictionary: pa.Array) -> NDArray[np.int32]:
         space = self._numbers[attribute][STRING]
@@ -328,9 +333,13 @@ class Encoder:
     def encode(self, columns: Columns, encoded: Encoded, first: int, last: int) -> NDArray[np.int32]:
         """The codes of events first to last, a row an attribute and one more for each that has patterns."""
         count = last - first
-        codes = np.zeros((self.rows, count + PADDING), dtype=np.int32)
+        codes = np.empty((self.rows, count + PADDING), dtype=np.int32)
+        codes[len(self.names) :] = 0
         for attribute, name in enumerate(self.names):
+            if encoded.formulas.has(attribute):
+                continue  # nobody looks there
             out = codes[attribute]
+            out[:] = MISSING
             if self.missing[attribute] != MISSING:
                 out[:count] = self.missing[attribute]
             row = self.pattern_attributes.get(attribute)
@@ -395,14 +404,12 @@ def _joined_grids(spaces: list[NumberSpace]) -> Grids:
     )
 
 
-def event_value(given: Any, name: str) -> Value:
-    """A value as the algebra knows it, or an error that names the attribute."""
+def event_value(given: Any, name: str) -> Value | None:
+    """A value as the algebra knows it, None of pandas' missing ones, or an error that names the attribute."""
     try:
-        value = normalise(given)
+        return normalise(given)
     except (TypeError, ValueError, OverflowError) as error:
         raise EventError(f"attribute {name!r}: {error}") from None
-    assert value is not None
-    return value
 
 
 class _Pairs:

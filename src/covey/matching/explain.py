@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from covey.filters import And, Constant, Filter, Is, Not, Or, Predicate, Semantics
+from covey.filters.kinds import mismatch
 from covey.filters.semantics import Defaults, attribute_value, truth
 from covey.filters.values import Scalar, Value
+
+_MARKS = {True: "✓", False: "✗", None: "?"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +40,21 @@ class Explanation:
         verdict = "matches" if self.matched else "does not match"
         lines = [f"{who} {verdict}: {self.reason}  (semantics: {self.semantics})"]
         for step in self.steps:
-            mark = {True: "✓", False: "✗", None: "?"}[step.truth]
+            mark = _MARKS[step.truth]
             note = f"   — {step.note}" if step.note else ""
             lines.append(f"  {'  ' * step.depth}{mark} {step.text}{note}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: met parts in green, others in red, unknown ones in grey."""
+        first, *_ = str(self).splitlines()
+        colours = {True: "#2a7a2a", False: "#b03030", None: "#777"}
+        rows = "".join(
+            f"<div style='margin-left:{step.depth}em;color:{colours[step.truth]}'>"
+            f"{_MARKS[step.truth]} <code>{escape(step.text)}</code> {escape(step.note)}</div>"
+            for step in self.steps
+        )
+        return f"<div><b>{escape(first)}</b>{rows}</div>"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -111,7 +126,8 @@ def _note(predicate: Predicate, lookup: Any, taken: Mapping[str, Scalar]) -> str
     shown = repr(list(value)) if isinstance(value, tuple) else repr(value)
     if len(shown) > 80:
         shown = shown[:77] + "…"
-    return f"{name} is {shown}" + (" by default" if name in taken else "")
+    wrong = mismatch(predicate, value)
+    return f"{name} is {shown}" + (" by default" if name in taken else "") + (f": {wrong}" if wrong else "")
 
 
 def _reason(condition: Filter, outcome: bool | None, steps: tuple[Step, ...]) -> str:

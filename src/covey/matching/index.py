@@ -17,7 +17,9 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any, Literal
+from html import escape
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,17 +29,20 @@ from covey.errors import (
     CoveyError,
     DuplicateIdError,
     EventError,
-    FilterError,
     IndexFileError,
     LimitError,
+    OnError,
     UnknownIdError,
+    skips,
 )
 from covey.events import Schema, columns, row
 from covey.events.columns import Source
 from covey.events.json_batches import JsonLines
 from covey.events.json_lines import BadLine, parse_json
 from covey.events.messagepack_batches import MessagePackMaps
+from covey.events.tables import AnyTable, as_batch, as_event, without_nan
 from covey.events.term_columns import with_terms
+from covey.file_names import is_index
 from covey.filters import Filter, Is, Semantics, Term, matches
 from covey.filters.fitting import UNTYPED
 from covey.filters.semantics import Decoded, check_semantics
@@ -47,8 +52,19 @@ from covey.kernels import kernels_loaded
 from covey.language import check_dialect, in_sql, parse
 from covey.language.bounds import over_limit
 from covey.limits import DEFAULT_LIMITS, Limits
-from covey.matching.bulk import BadSubscription, bad_ids, check_id, compile_rows, listed, translated
+from covey.matching.against import Finding, Seen, findings
+from covey.matching.bulk import (
+    BadSubscription,
+    Subscriptions,
+    bad_ids,
+    compile_rows,
+    given_rows,
+    listed,
+    no_filter,
+    translated,
+)
 from covey.matching.explain import Explanation, explain
+from covey.matching.ids import Id, key_of, kind_of_ids
 from covey.matching.joining import joined
 from covey.matching.learned import LEARNED, Past, arranged
 from covey.matching.lowering import Flat, Lowering
@@ -88,6 +104,8 @@ class Index:
     `profile` is what past events and subscriptions were like (`covey.Profile`).
     `dialect` is what texts of filters are written in unless `add`, `replace` or `add_many` say otherwise; an index
     keeps them as SQL.
+    `nan_is_missing` reads a NaN in an event as a missing value, as pandas means it; without, NaN is a number above all
+    others, as in Spark. Of pandas' own objects it is read as missing in any case.
     """
 
     def __init__(
@@ -100,6 +118,7 @@ class Index:
         statistics: Statistics | None = None,
         profile: Past | None = None,
         dialect: str = "sql",
+        nan_is_missing: bool = False,
     ) -> None:
         check_dialect(dialect)
         if order not in (*ORDERS, LEARNED):
@@ -116,60 +135,94 @@ class Index:
         self._statistics = statistics
         self.dialect = dialect
         """What texts are written in that are added from now on."""
+        self.nan_is_missing = nan_is_missing
+        """Whether a NaN in an event counts as a missing value from now on."""
         self._state = State()
         self._lock = threading.RLock()
         self._merging: Future[None] | None = None
+        self._integers = False
 
     # Changing
 
-    def add(self, id: str, filter: str | Filter, *, dialect: str | None = None) -> None:
-        """Add a subscription. An `id` that is there already, or a `filter` (text, or built with `attr`) that can't be
-        used, is an error. `dialect` is what the text is written in, by itself the index's."""
+    def add(self, id: Id, filter: str | Filter, *, dialect: str | None = None) -> None:
+        """Add a subscription. An `id` is text or an integer; those of one index are of one kind. One that is there
+        already, or a `filter` (text, or built with `attr`) that can't be used, is an error. `dialect` is what the text
+        is written in, by itself the index's."""
         waiting = self._prepared(id, self._read(filter, dialect))
         with self._lock:
-            if id in self:
+            key = key_of(id, self._kind)
+            if self._has(key):
                 raise DuplicateIdError(f"subscription {id!r} is in the index already; replace() changes it")
             self._check_terms(waiting.tested())
-            self._place(replace(self._state, head={**self._state.head, id: waiting}))
+            self._integers = kind_of_ids([id]) is True
+            self._place(replace(self._state, head={**self._state.head, key: waiting}))
 
-    def replace(self, id: str, filter: str | Filter, *, dialect: str | None = None) -> None:
+    def replace(self, id: Id, filter: str | Filter, *, dialect: str | None = None) -> None:
         """Give the subscription with this `id` another `filter`, written in `dialect`: readers see the old one or the
         new one."""
         waiting = self._prepared(id, self._read(filter, dialect))
         with self._lock:
             self._check_terms(waiting.tested())
             state = self._without([id])
-            self._place(replace(state, head={**state.head, id: waiting}))
+            self._place(replace(state, head={**state.head, self._known(id): waiting}))
 
-    def remove(self, id: str) -> None:
+    def remove(self, id: Id) -> None:
         """Remove the subscription with this `id`; an UnknownIdError where there is none."""
         with self._lock:
             self._place(self._without([id]))
 
-    def remove_many(self, ids: Iterable[str]) -> None:
+    def remove_many(self, ids: Iterable[Id]) -> None:
         """Remove the subscriptions with these `ids`, as one change; an UnknownIdError where one isn't there."""
         with self._lock:
             self._place(self._without(list(ids)))
 
     def add_many(
         self,
-        subscriptions: Iterable[tuple[str, str | Filter]],
+        subscriptions: Subscriptions,
         *,
-        on_error: Literal["raise", "collect"] = "raise",
+        id: str = "id",
+        filter: str = "filter",
+        on_error: OnError = "raise",
         dialect: str | None = None,
     ) -> AddReport:
-        """Add `subscriptions`, pairs of id and filter, in bulk, as one change. Bad rows are all found: with `on_error`
-        "raise" they are an AddManyError and nothing is added, with "collect" the good rows are added and the report
-        lists the bad ones. `dialect` is what texts are written in, by itself the index's."""
-        if on_error not in ("raise", "collect"):
-            raise CoveyError(f"on_error {on_error!r} is not known; use raise or collect")
-        rows = translated(subscriptions, dialect or self.dialect, self._limits, self._schema)
+        """Add `subscriptions` in bulk, as one change: pairs of id and filter, a mapping of filters by id, mappings or a
+        table (of Arrow, pandas, polars, DuckDB) with columns `id` and `filter`, another index, or the path of a file:
+        JSON lines, CSV, Parquet or a saved index. Bad rows are all found: with `on_error` "raise" they are an
+        AddManyError and nothing is added, with "skip" the good rows are added and the report lists the bad ones; of
+        rows with one id the first counts. `dialect` is what texts are written in, by itself the index's."""
+        skip = skips(on_error)
+        if isinstance(subscriptions, (str, os.PathLike)) and is_index(os.fspath(subscriptions)):
+            subscriptions = Index.open(subscriptions, limits=self._limits)
+        given = given_rows(subscriptions, id, filter)
+        kind = kind_of_ids([id for id, _ in given]) if self._kind is None else self._kind
+        rows = self._keyed(given, kind)
+        report = self._add_rows(rows, dialect, skip, kind)
+        if rows is given:
+            return report
+        return AddReport(report.added, [replace(bad, id=given[bad.row][0]) for bad in report.errors])
+
+    def _keyed(self, given: list[tuple[Id, Any]], kind: bool | None) -> list[tuple[str, Any]]:
+        """The rows with ids as text; in the place of a filter stands what is wrong with an id of another kind."""
+        if not kind and all(type(id) is str for id, _ in given):
+            return given
+        rows: list[tuple[str, Any]] = []
+        for id, condition in given:
+            try:
+                rows.append((key_of(id, kind), condition))
+            except CoveyError as error:
+                rows.append((str(id) if kind_of_ids([id]) is not None else id, error))
+        return rows
+
+    def _add_rows(self, given: list[tuple[str, Any]], dialect: str | None, skip: bool, kind: bool | None) -> AddReport:
+        rows = translated(given, dialect or self.dialect, self._limits, self._schema)
         if len(rows) <= _HANDFUL and not kernels_loaded():
-            return self._add_few(rows, on_error)
+            return self._add_few(rows, skip, kind)
         segment, errors = self._compiled(rows)
         with self._lock:
+            if self._kind is not None and self._kind is not kind:
+                raise CoveyError("ids of the other kind were added meanwhile; give all as text or all as integers")
             if segment is not None:
-                duplicates = [i for i in segment.ids.to_pylist() if i in self] if len(self) else []
+                duplicates = [key for key in segment.ids.to_pylist() if self._has(key)] if len(self) else []
                 if duplicates:
                     again = set(duplicates)
                     errors += [
@@ -178,18 +231,19 @@ class Index:
                         if id in again
                     ]
                     kept = [one for one in rows if one[0] not in again]
-                    segment, more = self._compiled(kept) if on_error == "collect" else (None, [])
+                    segment, more = self._compiled(kept) if skip else (None, [])
                     errors += [bad for bad in more if bad.id not in {known.id for known in errors}]
             errors.sort(key=lambda bad: bad.row)
-            if errors and on_error == "raise":
+            if errors and not skip:
                 raise AddManyError(errors)
             if segment is not None and len(segment):
                 self._check_terms(segment.names)
                 self._seal_head()
+                self._integers = kind is True
                 self._place(replace(self._state, sealed=(*self._state.sealed, Sealed.fresh(segment))))
             return AddReport(0 if segment is None else len(segment), errors)
 
-    def _add_few(self, rows: Sequence[tuple[str, str | Filter]], on_error: str) -> AddReport:
+    def _add_few(self, rows: Sequence[tuple[str, str | Filter]], skip: bool, kind: bool | None) -> AddReport:
         """As `add_many`, into the head, where nothing is compiled."""
         errors = dict(bad_ids(rows))
         with self._lock:
@@ -198,14 +252,16 @@ class Index:
                 if number in errors:
                     continue
                 try:
-                    if id in self:
+                    if self._has(id):
                         raise DuplicateIdError(f"subscription {id!r} is in the index already")
                     waiting[id] = Waiting(given if isinstance(given, str) else str(given), self._checked(given))
                 except CoveyError as error:
                     errors[number] = error
-            if errors and on_error == "raise":
+            if errors and not skip:
                 raise AddManyError(listed(rows, errors))
             self._check_terms(name for one in waiting.values() for name in one.tested())
+            if waiting:
+                self._integers = kind is True
             self._place(replace(self._state, head={**self._state.head, **waiting}))
             return AddReport(len(waiting), listed(rows, errors))
 
@@ -220,9 +276,9 @@ class Index:
     def _compiled(self, rows: list[tuple[str, str | Filter]]) -> tuple[Segment | None, list[BadSubscription]]:
         return compile_rows(rows, self._options)
 
-    def _prepared(self, id: str, given: str | Filter) -> Waiting:
+    def _prepared(self, id: Id, given: str | Filter) -> Waiting:
         """A subscription that is known to compile."""
-        check_id(id)
+        key_of(id, self._kind)
         try:
             condition = self._checked(given)
         except LimitError as error:
@@ -252,16 +308,17 @@ class Index:
             self._segment([("checked", Waiting("", condition))])
         return condition
 
-    def _without(self, ids: Sequence[str]) -> State:
+    def _without(self, ids: Sequence[Id]) -> State:
         """The state without these subscriptions."""
         state = self._state
         head = dict(state.head)
         gone: dict[int, list[int]] = {}
         for id in ids:
-            if head.pop(id, None) is not None:
+            key = self._known(id)
+            if head.pop(key, None) is not None:
                 continue
             for place, sealed in enumerate(state.sealed):
-                ordinal = sealed.find(id)
+                ordinal = sealed.find(key)
                 if ordinal is not None:
                     gone.setdefault(place, []).append(ordinal)
                     break
@@ -388,11 +445,40 @@ class Index:
         return len(state.head) + sum(sealed.live for sealed in state.sealed)
 
     def __contains__(self, id: object) -> bool:
+        return kind_of_ids([id]) is self._integers and self._has(str(id))
+
+    def _has(self, key: str) -> bool:
         state = self._state
-        return isinstance(id, str) and (id in state.head or any(sealed.find(id) is not None for sealed in state.sealed))
+        return key in state.head or any(sealed.find(key) is not None for sealed in state.sealed)
+
+    @property
+    def _kind(self) -> bool | None:
+        """Whether ids are integers; None where there are none yet."""
+        return self._integers if len(self) else None
+
+    def _known(self, id: Id) -> str:
+        """The key of an id that may be there; one of another kind isn't."""
+        if kind_of_ids([id]) is not self._integers:
+            raise UnknownIdError(f"subscription {id!r} is not in the index")
+        return str(id)
+
+    def _named(self, keys: list[str]) -> list[Any]:
+        """Ids as they went in."""
+        return list(map(int, keys)) if self._integers else keys
+
+    @property
+    def integer_ids(self) -> bool:
+        """Whether ids are integers rather than text."""
+        return self._integers
 
     def __repr__(self) -> str:
         return f"<covey.Index: {len(self):,} subscriptions, semantics {self._semantics}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how large it is, and its first subscriptions."""
+        shown = islice(self.rows(), 10)
+        rows = "".join(f"<tr><td>{escape(str(id))}</td><td><code>{escape(text)}</code></td></tr>" for id, text in shown)
+        return f"<div>{escape(repr(self))}<table><tr><th>id</th><th>filter</th></tr>{rows}</table></div>"
 
     @property
     def semantics(self) -> Semantics:
@@ -436,45 +522,42 @@ class Index:
     def _defaults(self) -> Mapping[str, Scalar]:
         return self._schema.defaults if self._schema is not None else {}
 
-    def ids(self) -> Iterator[str]:
+    def ids(self) -> Iterator[Id]:
         """All ids, in the order in which they were added."""
-        state = self._state
-        for sealed in state.sealed:
-            yield from sealed.ids()
-        yield from state.head
+        return (id for id, _ in self.rows())
 
-    def rows(self) -> Iterator[tuple[str, str]]:
+    def rows(self) -> Iterator[tuple[Id, str]]:
         """(id, text) of all subscriptions, in the order in which they were added, as `add_many` takes them."""
-        state = self._state
+        state, integers = self._state, self._integers
         for sealed in state.sealed:
-            yield from sealed.rows()
+            yield from ((int(id), text) for id, text in sealed.rows()) if integers else sealed.rows()
         for id, waiting in state.head.items():
-            yield id, waiting.text
+            yield int(id) if integers else id, waiting.text
 
-    def text(self, id: str) -> str:
+    def text(self, id: Id) -> str:
         """The filter of the subscription with this `id`, as it was given."""
-        state = self._state
-        if id in state.head:
-            return state.head[id].text
+        state, key = self._state, self._known(id)
+        if key in state.head:
+            return state.head[key].text
         for sealed in state.sealed:
-            ordinal = sealed.find(id)
+            ordinal = sealed.find(key)
             if ordinal is not None:
                 found: str = sealed.segment.texts[ordinal].as_py()
                 return found
         raise UnknownIdError(f"subscription {id!r} is not in the index")
 
-    def filter(self, id: str) -> Filter:
+    def filter(self, id: Id) -> Filter:
         """The filter of the subscription with this `id`."""
         return parse(self.text(id), limits=self._limits)
 
-    def match(self, event: Mapping[str, Any]) -> list[str]:
-        """The ids of the subscriptions that `event`, a mapping of attributes, meets, in the order in which they were
-        added."""
+    def match(self, event: Mapping[str, Any]) -> list[Any]:
+        """The ids of the subscriptions that `event` meets, in the order in which they were added. `event` is a mapping
+        of attributes, or a row of a table: of pandas, of Spark, a named tuple."""
         state = self._state
+        if type(event) is not dict or self.nan_is_missing:
+            event = self._taken(event)
         if self._schema is not None:
             event = Decoded(self._schema.decode(event), event)
-        elif type(event) is not dict and not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping of attributes, not {type(event).__name__}")
         if state.only_spark:
             check_only_spark(state.only_spark, event)
         sealed, head = state.sealed, state.head
@@ -492,7 +575,12 @@ class Index:
         for id, waiting in head.items():
             if matches(waiting.condition, event, semantics=self._semantics, defaults=self._defaults):
                 found.append(id)
-        return found
+        return self._named(found)
+
+    def _taken(self, given: Any) -> Mapping[str, Any]:
+        """An event as a mapping, without what counts as missing."""
+        event, missing = as_event(given)
+        return without_nan(event) if missing or self.nan_is_missing else event
 
     def _compiled_head(self, state: State) -> Sealed:
         """The head as a segment of its own, made once for each state that needs it."""
@@ -500,41 +588,49 @@ class Index:
             state.compiled.head = Sealed.fresh(self._segment(list(state.head.items())))
         return state.compiled.head
 
-    def match_batch(self, events: Source, *, threads: int | None = None) -> Matches:
+    def match_batch(self, events: AnyTable, *, threads: int | None = None) -> Matches:
         """Match many events at once.
 
-        `events` is an Arrow table or record batch, one row an event, or a list or iterator of mappings.
+        `events` is a table, one row an event, or a list or iterator of mappings. A table is whatever has Arrow's C
+        interface (Arrow, pandas, polars, DuckDB's relations, readers of record batches), or an Arrow dataset.
         `threads` is how many share the work, by default one a core; kernels run without the GIL.
         """
         state = self._state
-        if isinstance(events, Iterator):
-            events = list(events)
+        batch, missing = as_batch(events)
+        missing = missing or self.nan_is_missing
         if state.only_spark:
-            check_only_spark(state.only_spark, names_of(events))
-        if not state.sealed and isinstance(events, Sequence) and len(events) * len(state.head) <= _HANDFUL * _HANDFUL:
-            few = None if kernels_loaded() else self._match_few(events, state)
+            check_only_spark(state.only_spark, names_of(batch))
+        if not state.sealed and isinstance(batch, Sequence) and len(batch) * len(state.head) <= _HANDFUL * _HANDFUL:
+            few = None if kernels_loaded() or missing else self._match_few(batch, state)
             if few is not None:
                 return few
-        return self._match_columns(events, state, threads)
+        return self._match_columns(batch, state, threads, nan_is_missing=missing)
 
-    def _match_columns(self, events: Source, state: State, threads: int | None) -> Matches:
+    def _match_columns(
+        self, events: Source, state: State, threads: int | None, *, nan_is_missing: bool | None = None
+    ) -> Matches:
+        missing = self.nan_is_missing if nan_is_missing is None else nan_is_missing
         sealed = state.sealed
         if state.head:
             sealed = (*sealed, self._compiled_head(state))
-        batch = columns(events, state.names, self._schema, self._options.defaults_in_force)
+        if_asked = {term.name for term in state.terms}.difference(*(one.segment.asked_of_all for one in sealed))
+        batch = columns(
+            events, state.names, self._schema, self._options.defaults_in_force, if_asked=if_asked,
+            nan_is_missing=missing,
+        )  # fmt: skip
         if self._schema is not None:
             self._check_mandatory(events, self._schema)
         parts: list[Part] = []
         workers = workers_for(threads)
         for number, one in enumerate(sealed):
             parts += match_segment(number, one, batch, workers)
-        return Matches(batch.length, [one.segment for one in sealed], parts)
+        return Matches(batch.length, [one.segment for one in sealed], parts, integers=self._integers)
 
-    def match_json(self, data: bytes | str) -> list[str]:
+    def match_json(self, data: bytes | str) -> list[Any]:
         """The same as `match` for one event, whose JSON text is `data`."""
         found = self._match_bytes(data) if type(data) is bytes else None
         if found is not None:
-            return found
+            return self._named(found)
         event = parse_json(data)
         if event is None:
             raise EventError("an event is a JSON object, and this is blank")
@@ -544,7 +640,7 @@ class Index:
         """One event without a Python object for it; None where it, or what is asked of it, needs one."""
         state = self._state
         sealed = state.sealed
-        if self._schema is not None or state.terms:
+        if self._schema is not None or state.terms or self.nan_is_missing:
             return None
         if state.head:
             if state.compiled.head is None:
@@ -599,18 +695,27 @@ class Index:
         except (CoveyError, TypeError, ValueError, AttributeError):
             return None
         part = Part(0, 0, np.array(offsets, dtype=np.int64), np.array(found, dtype=np.int32))
-        return Matches(len(events), [Ids(list(state.head))], [part])
+        return Matches(len(events), [Ids(list(state.head))], [part], integers=self._integers)
 
     def _check_mandatory(self, events: Source, schema: Schema) -> None:
         for number, missing in schema.missing_mandatory(events):
             raise EventError(f"event {number}: attribute {missing!r} is mandatory and missing")
 
-    def explain(self, id: str, event: Mapping[str, Any]) -> Explanation:
+    def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """Why `event` meets the subscription with this `id` or not: each predicate's truth, with the event's values."""
         condition = self.filter(id)
+        event = self._taken(event)
         if self._schema is not None:
             condition, event = self._schema.check(condition), Decoded(self._schema.decode(event), event)
         return explain(condition, event, subscription=id, semantics=self._semantics, defaults=self._defaults)
+
+    def check_against(self, events: AnyTable) -> list[Finding]:
+        """The subscriptions that can't fire on `events`, whatever `match_batch` takes: they name an attribute that no
+        event has, compare one with a constant of another kind than its values, or contradict themselves."""
+        batch, missing = as_batch(events)
+        seen = Seen(self.tested, self._schema, nan_is_missing=missing or self.nan_is_missing)
+        seen.look(batch)
+        return findings([(id, self.filter(id)) for id in self.ids()], seen, self._semantics)
 
     def stats(self) -> IndexStats:
         """Sizes and layout."""
@@ -649,9 +754,10 @@ class Index:
             return self._state.sealed
 
     @classmethod
-    def of_parts(cls, parts: Iterable[Sealed], *, semantics: Semantics = "sql") -> Index:
-        """An index of segments, the `parts` of another one with these `semantics`; what is in them isn't copied."""
-        index = cls(semantics=semantics)
+    def of_parts(cls, parts: Iterable[Sealed], *, semantics: Semantics = "sql", schema: Schema | None = None) -> Index:
+        """An index of segments, the `parts` of another one with these `semantics` and this `schema`; what is in them
+        isn't copied."""
+        index = cls(semantics=semantics, schema=schema)
         index._state = State(tuple(parts))
         return index
 
@@ -661,7 +767,9 @@ class Index:
         """Write the index to the file at `path`; a crash leaves the old file or the new one."""
         parts = self.parts()
         schema = self._schema.to_json() if self._schema is not None else None
-        header = index_header(self._semantics, order=self._order, schema=schema, attributes=self._attributes)
+        header = index_header(self._semantics, order=self._order, schema=schema, attributes=self._attributes) | (
+            {"ids": "integer"} if self._integers else {}
+        )
         write_index(path, header, [(sealed.segment, sealed.deleted) for sealed in parts])
 
     @classmethod
@@ -680,6 +788,7 @@ class Index:
                 index._order, index._attributes = LEARNED, tuple(header.get("attributes", ()))
         except KeyError as error:
             raise IndexFileError(f"{path}: the manifest lacks {error}; build the index again") from None
+        index._integers = header.get("ids") == "integer"
         defaults = dict(index._defaults) if index._semantics == "default" else {}
         index._state = State(
             tuple(Sealed.marked(replace(segment, defaults=defaults), deleted) for segment, deleted in segments)
@@ -695,7 +804,7 @@ def as_filter(given: object, limits: Limits) -> Filter:
         return parse(given, limits=limits)
     if isinstance(given, CoveyError):
         raise given
-    raise FilterError(f"a filter is text or a covey filter, not {type(given).__name__}")
+    raise no_filter(given)
 
 
 def _nodes(condition: Filter) -> Iterator[Filter]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+_SHOWN = 10
+"""Events that a notebook shows."""
 _LARGEST_LIST = 2**31 - 1
 
 
@@ -56,17 +59,28 @@ class Matches:
     codes, so asking for `pairs()` or `lists()` copies no strings.
     """
 
-    def __init__(self, events: int, segments: Sequence[Named], parts: Sequence[Part]) -> None:
+    def __init__(
+        self, events: int, segments: Sequence[Named], parts: Sequence[Part], *, integers: bool = False
+    ) -> None:
         self.events = events
         self._segments = segments
         self._ids = [segment.ids for segment in segments]
         self._parts = parts
+        self._integers = integers
 
     def __len__(self) -> int:
         return sum(len(part.ordinals) for part in self._parts)
 
     def __repr__(self) -> str:
         return f"<Matches: {len(self):,} of {self.events:,} events>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first matches."""
+        events = self.counts().nonzero()[0][:_SHOWN].tolist()
+        lists = self.to_pylist() if events else []
+        rows = "".join(f"<tr><td>{at}</td><td>{escape(', '.join(map(str, lists[at])))}</td></tr>" for at in events)
+        head = "<tr><th>event</th><th>subscriptions</th></tr>"
+        return f"<div>{escape(repr(self))}<table>{head}{rows}</table></div>"
 
     @cached_property
     def _joined(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -91,11 +105,13 @@ class Matches:
             return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
         return pa.LargeListArray.from_arrays(pa.array(offsets), values)
 
-    def to_pylist(self) -> list[list[str]]:
+    def to_pylist(self) -> list[list[Any]]:
         """As `lists()`, in Python: without Arrow, which makes an object for every value first."""
-        result: list[list[str]] = [[] for _ in range(self.events)]
+        result: list[list[Any]] = [[] for _ in range(self.events)]
         for part in sorted(self._parts, key=lambda part: part.segment):
-            ids = self._segments[part.segment].id_list
+            ids: list[Any] = self._segments[part.segment].id_list
+            if self._integers:
+                ids = list(map(int, ids))
             found = [ids[ordinal] for ordinal in part.ordinals.tolist()]
             for event, (first, last) in enumerate(pairwise(part.offsets.tolist()), part.first):
                 if first != last:
@@ -109,7 +125,30 @@ class Matches:
             dictionary = pa.concat_arrays(
                 [pa.array([], pa.large_string()), *(ids.cast(pa.large_string()) for ids in self._ids)]
             )
+        if self._integers:
+            dictionary = dictionary.cast(pa.int64())
         return pa.DictionaryArray.from_arrays(pa.array(self._joined[1]), dictionary)
+
+    def fired(self) -> dict[Any, int]:
+        """How many events each subscription that is met by some was met by, most first."""
+        found = self._subscriptions()
+        counts = np.bincount(found.indices.to_numpy(zero_copy_only=False), minlength=len(found.dictionary))
+        ids = found.dictionary.to_pylist()
+        return {ids[place]: int(counts[place]) for place in np.argsort(-counts, kind="stable") if counts[place]}
+
+    def to_pandas(self) -> Any:
+        """`pairs()` as a DataFrame of pandas."""
+        return self.pairs().to_pandas()
+
+    def to_polars(self) -> Any:
+        """`pairs()` as a DataFrame of polars."""
+        import polars
+
+        return polars.from_arrow(self.pairs())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """`pairs()` for whatever reads Arrow's C stream: polars, DuckDB, pandas."""
+        return self.pairs().__arrow_c_stream__(requested_schema)
 
 
 def _joined(events: int, ids: Sequence[pa.Array], parts: Sequence[Part]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -19,6 +19,7 @@ from covey.errors import LimitError
 from covey.events import Columns
 from covey.filters import Filter, Predicate
 from covey.filters.predicates import TextTest
+from covey.filters.terms import is_path
 from covey.filters.values import Scalar
 from covey.kernels import on_demand
 from covey.kernels.opcodes import DENSE, NOT_RANGE, PATTERN, VERIFIED
@@ -55,6 +56,8 @@ _single_texts = on_demand("single_texts")
 _sweeping = on_demand("sweeping")
 
 _FIRST_PAIRS = 4096
+_COLUMN_COST = 16.0
+"""What a column of a term costs an event, in candidates."""
 _FIRST_PENDING = 1024
 
 
@@ -107,6 +110,14 @@ class Segment:
             if isinstance(self.patterns[number], TextTest):
                 slots.add(int(literals.slot[number]))
         return {self.names[literals.attribute[slot]] for slot in slots}
+
+    @cached_property
+    def asked_of_all(self) -> frozenset[str]:
+        """What every event is asked for: keys, pivots, and what is swept. The rest is for those that come to it."""
+        tables = self.tables
+        swept = tables.sweep_atoms[:, 0] >> 8 if tables.is_swept else np.empty(0, np.int32)
+        rows = np.concatenate((tables.keys.reshape(-1), tables.pivot, swept))
+        return frozenset(self.names[row] for row in np.unique(rows).tolist() if 0 <= row < len(self.names))
 
     @property
     def nbytes(self) -> int:
@@ -171,9 +182,9 @@ class Segment:
     def _match_text_event(self, event: Mapping[str, Any], deleted: NDArray[np.uint8]) -> list[int]:
         """The same where there are patterns: what must be verified for it is, and it is matched again."""
         encoded = self.encoder.encode_text_event(event)
-        automaton = self.literals.automaton
+        literals = _single_texts.occurring(self.addresses, encoded.addresses, self.literals.automaton)
         while True:
-            found, distinct, pending = _single_texts.match_texts(self.addresses, encoded.addresses, automaton, deleted)
+            found, distinct, pending = _single_texts.match_texts(self.addresses, encoded.addresses, *literals, deleted)
             if pending:
                 what = np.unique(encoded.texts.requests[:pending])
                 truths = self.encoder.patterns.verify_event(encoded.values, what)
@@ -202,21 +213,26 @@ class Segment:
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """(offsets, ordinals) for events first to last: each event's subscriptions, ascending."""
         codes = self.encoder.encode(columns, encoded, first, last)
+        formulas = encoded.formulas.chunk(first)
         dead = self.none_deleted if deleted is None else deleted
         patterns = encoded.patterns.arrays
-        first_keyed = 1 if self.tables.swept else 0
+        first_keyed = 1 if self.tables.is_swept else 0
         pairs, used = np.empty(_FIRST_PAIRS, dtype=np.int64), 0
         pending, aside = _matching.Pending(*np.empty((2, _FIRST_PENDING), dtype=np.int64)), 0
         for table in range(first_keyed, self.tables.count):
             pairs, used, pending, aside = _matching.match_table(
-                table, last - first, codes, patterns, self.addresses, dead, pairs, used, pending, aside
-            )
+                table, last - first, codes, patterns, formulas.addresses, self.addresses, dead, pairs, used, pending,
+                aside,
+            )  # fmt: skip
         while aside:
             pending = _matching.Pending(pending.where[:aside], pending.what[:aside])
             what = np.unique(pending.what)
             truths = self.encoder.patterns.verify(encoded.patterns, what)
             patterns = patterns._replace(known=knowledge(patterns.known, what, truths))
-            pairs, used, aside = _matching.match_pending(pending, codes, patterns, self.addresses, dead, pairs, used)
+            pairs, used, aside = _matching.match_pending(
+                pending, codes, patterns, formulas.addresses, self.addresses, dead, pairs, used
+            )
+        encoded.formulas.count(formulas)
         keyed: tuple[NDArray[np.int64], NDArray[np.int32]] = _results.by_event(pairs, used, last - first, len(self))
         if not first_keyed:
             return keyed
@@ -263,7 +279,9 @@ def segment_of(flat: Flat, ids: pa.Array, texts: pa.Array, options: BuildOptions
         {attribute: len(flat.names) + slot for slot, attribute in enumerate(literals.attribute.tolist())},
         literals.slot_literal,
     )
-    weights = _planning.Weights(*known, chances, literals.mode, literals.needed_start, literals.needed)
+    weights = _planning.Weights(
+        *known, chances, literals.mode, literals.needed_start, literals.needed, _cost_of_terms(flat)
+    )
     tables, failed = build_tables(flat, spaces, coded, rows, weights, options)
     if len(failed):
         raise DiagramLimitError([int(row) for row in failed], min(options.limits.diagram_nodes, MOST_NODES))
@@ -287,8 +305,18 @@ def _literals_of(flat: Flat, statistics: Statistics | None) -> tuple[TextIndex, 
     return literals, pattern_chances(literals, statistics.literals(flat.names, literals))
 
 
+def _cost_of_terms(flat: Flat) -> NDArray[np.float64]:
+    """What filing a subscription under a term costs besides: its share of the column, which is computed, coded and
+    looked at for all events then, instead of for those that come to it."""
+    terms = [not is_path(name) for name in flat.names]
+    named = np.bincount(flat.leaf_attribute, minlength=len(flat.names))[: len(flat.names)]
+    return np.where(terms, _COLUMN_COST / np.maximum(named, 1), 0.0)
+
+
 def _modes(mode: NDArray[np.uint8], tables: Tables) -> NDArray[np.uint8]:
     """What swept subscriptions ask for is asked of all events: it is found out beforehand, all of it at once."""
+    if not tables.is_swept:
+        return mode
     atoms = tables.sweep_atoms
     asked = np.unique(atoms[(atoms[:, 0] & 0xFF) > NOT_RANGE, 1])
     found = mode.copy()

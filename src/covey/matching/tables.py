@@ -62,6 +62,9 @@ MOST_NODES = 65_000
 """Nodes of one diagram, whatever the limit: they are numbered with 16 bits."""
 MOST_IN_SIGNATURE = 65_535
 """With more attributes than this, their numbers don't fit into a composite key's signature."""
+FEW_SWEPT = 64
+"""So many swept subscriptions, or fewer, are gone through as those of any other table, where a test that fails ends it;
+what they ask for isn't worth finding out for all events."""
 _SHARED_ATOMS = 8
 """Sweeping evaluates each distinct atom for all events: worth it where an atom stands in this many places or more."""
 
@@ -116,6 +119,11 @@ class Tables:
         if not self.count or self.keys[0, 0] >= 0 or self.pivot[0] >= 0:
             return 0
         return int(self.partition_entry[self.table_partition[1]])
+
+    @property
+    def is_swept(self) -> bool:
+        """Whether table 0 is swept, 512 events at a time, rather than gone through."""
+        return self.swept > FEW_SWEPT
 
     @property
     def nbytes(self) -> int:
@@ -318,6 +326,8 @@ def _ranks(
     low, high = np.where(plain, atoms[:, 2], 0), np.where(plain, atoms[:, 3], 0)
     share = (weights.cumulative[first + high + 1] - weights.cumulative[first + low]) / weights.cumulative[last]
     share = np.where(atoms[:, 1] == NOT_RANGE, 1.0 - share, share)
+    # A term is computed where it is asked for, which costs as much as many ranges.
+    share += np.where(weights.dear[atoms[:, 0]] > 0.0, 0.5, 0.0)
     if not plain.all():
         # A pattern costs a search for each event, so it is asked after plain ranges of a like chance; and what must be
         # verified costs far more.

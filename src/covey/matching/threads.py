@@ -19,6 +19,8 @@ _CHUNK_CODES = 1 << 24
 _CHUNK_MATCHES = 8_000_000
 """Bounds on what a chunk may need: codes of all attributes, and matches."""
 _TRIAL = 512
+_COLUMN_FROM = 1
+"""A term that an event asks for more often than this is computed as a column."""
 
 
 def match_segment(number: int, sealed: Sealed, batch: Columns, workers: int) -> list[Part]:
@@ -34,6 +36,10 @@ def match_segment(number: int, sealed: Sealed, batch: Columns, workers: int) -> 
     if batch.length <= _TRIAL:
         return [chunk(0, batch.length)] if batch.length else []
     trial = chunk(0, _TRIAL)
+    often = encoded.formulas.asked_more_than(_COLUMN_FROM * _TRIAL)
+    if often:
+        batch = batch.computed(often)
+        encoded = segment.encoder.prepare(batch)
     rate = len(trial.ordinals) / _TRIAL
     size = int(
         min(_CHUNK, max(_TRIAL, min(_CHUNK_MATCHES / max(rate, 1.0), _CHUNK_CODES / max(segment.encoder.rows, 1))))

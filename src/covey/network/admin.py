@@ -13,6 +13,7 @@ Where there is authentication, all but the last two need a principal with `monit
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import islice
 from typing import Any, Final
 
@@ -118,6 +119,7 @@ class Admin:
                 "behind": self._engine.broker.behind,
                 "published": self._engine.counts.published,
                 "sent": self._engine.counts.sent,
+                "pruning": None if found.pruning is None else asdict(found.pruning),
                 "links": links,
                 "tree": found.tree,
             }

@@ -5,7 +5,10 @@ requests are read as the CloudEvents HTTP binding 1.0 says. The members of `data
 they are what filters ask for; the context is a record of its own, `ce`: `price < 10 AND ce.type = 'quote'`. Data that
 isn't an object becomes the attribute `data`.
 
-Without CloudEvents: an object is an event, an array is several, and `application/x-ndjson` has one a line.
+Without CloudEvents: an object is an event, an array is several, and `application/x-ndjson` has one a line. A simple
+XML-style document (`application/xml`, `text/xml`, what ends in `+xml`) is one event, elements within elements its
+records; with a DOCTYPE, entities of its own, XML attributes or text beside elements it is refused by name, and nothing
+outside of it is ever read (`covey.events.xml`).
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from urllib.parse import unquote
 
 import msgspec
 
+from covey.errors import EventError
+from covey.events.xml import parse_xml
 from covey.network.errors import FrameError
 from covey.network.frames import BAD_DATA, TOO_LARGE, wrong_shape
 from covey.network.limits import NetworkLimits
@@ -24,6 +29,7 @@ from covey.network.limits import NetworkLimits
 STRUCTURED: Final = "application/cloudevents+json"
 BATCH: Final = "application/cloudevents-batch+json"
 LINES: Final = ("application/x-ndjson", "application/jsonl")
+XML: Final = ("application/xml", "text/xml")
 REQUIRED: Final = ("id", "source", "specversion", "type")
 CONTEXT: Final = "ce"
 """The attribute that has a CloudEvent's context."""
@@ -63,6 +69,8 @@ def read_events(headers: Mapping[str, str], body: bytes, limits: NetworkLimits) 
         raise FrameError(f"{kind} is not understood; CloudEvents may be {STRUCTURED}, {BATCH} or binary")
     elif any(name.lower().startswith("ce-") for name in headers):
         events = [_binary(headers, kind, body)]
+    elif kind in XML or kind.endswith("+xml"):
+        events = [_xml(body)]
     elif kind in LINES:
         events = [_event(_json(line)) for line in body.splitlines() if line.strip()]
     else:
@@ -104,6 +112,8 @@ def _binary(headers: Mapping[str, str], kind: str, body: bytes) -> dict[str, Any
     }
     if not body:
         return _with_context(context, {})
+    if kind in XML or kind.endswith("+xml"):
+        return _with_context(context, _xml(body))
     if kind == "application/json" or kind.endswith("+json") or not kind:
         return _with_context(context, _json(body))
     context["datacontenttype"] = kind
@@ -129,6 +139,26 @@ def _with_context(context: dict[str, Any], data: Any) -> dict[str, Any]:
     elif CONTEXT in data:
         raise FrameError(f"data has a member {CONTEXT!r}, which is the context's name here; give it another")
     return {**data, CONTEXT: context}
+
+
+def _xml(body: bytes) -> dict[str, Any]:
+    """The event of a document, with a record for each element that has elements."""
+    try:
+        flat = parse_xml(body)
+    except EventError as error:
+        raise FrameError(f"the body isn't a simple XML document: {error}") from None
+    event: dict[str, Any] = {}
+    for name, value in flat.items():
+        *records, last = name.split(".")
+        inner = event
+        for record in records:
+            inner = inner.setdefault(record, {})
+            if not isinstance(inner, dict):
+                raise FrameError(f"<{record}> has both a value and elements; name one of them differently")
+        if last in inner:
+            raise FrameError(f"<{last}> has both a value and elements; name one of them differently")
+        inner[last] = value
+    return event
 
 
 def _json(body: bytes) -> Any:

@@ -57,6 +57,7 @@ from covey.routing.messages import (
     FromPeer,
     Held,
     Input,
+    Measured,
     OperatorMessage,
     PeerDown,
     PeerMessage,
@@ -92,12 +93,12 @@ WORK_EVERY_SECONDS: Final = 0.1
 """Time from one such piece to the next while inputs wait."""
 TOGETHER: Final = 2_000
 """Events from which on publications aren't put together any further: a turn would take too long."""
-LEAST_TOGETHER: Final = 16
+LEAST_TOGETHER: Final = 4
 """Events of one publication that are taken together whatever they may cost."""
-EVENTS_SECONDS: Final = 0.02
+EVENTS_SECONDS: Final = 0.01
 """What publications that are taken together may take, where every session gets all of them."""
 EVENT_SECONDS: Final = 1e-5
-DELIVERY_SECONDS: Final = 4e-6
+DELIVERY_SECONDS: Final = 6e-6
 """What an event takes, and each of its deliveries, about."""
 SUBSCRIPTIONS_TOGETHER: Final = 64
 """Subscriptions of a session that are taken as one input: a few milliseconds."""
@@ -293,6 +294,10 @@ class Engine:
             self._unpressed.set()
             log.warning("publishers go on")
         self._put(None, Pressure(reason))
+
+    def measure(self, measured: Measured) -> None:
+        """Tell the broker what it uses of its resources."""
+        self._put(None, measured)
 
     @property
     def is_pressed(self) -> bool:

@@ -59,7 +59,8 @@ class Garbage:
     def look(self) -> None:
         """Look at everything, if there were many sessions since."""
         opened = self._sessions()
-        if opened - self._at >= max(SESSIONS, gc.get_freeze_count() // OBJECTS):
+        # Counting what was put aside goes through all of it, so first things first.
+        if opened - self._at >= SESSIONS and opened - self._at >= gc.get_freeze_count() // OBJECTS:
             self._at = opened
             gc.unfreeze()
             gc.collect()

@@ -61,7 +61,9 @@ class CountingOutlet:
     def send(self, messages: list[Any]) -> None:
         """Send messages, in order."""
         self.counted.sent += sum(map(_events_in, messages))
+        before = self.sender.sent_bytes
         self.sender.send(messages)
+        self.counted.sent_bytes += self.sender.sent_bytes - before
 
     def close(self, reason: str, code: int) -> None:
         """Send what waits, then close with a reason."""
@@ -84,13 +86,22 @@ class Links:
 
     def start(self) -> None:
         """Open links from now on."""
-        if any(url.startswith("wss:") for url in self._config.peers.values()):
-            self._tls = link_context(self._config.tls)
+        self.use(self.read_tls())
         self._tasks = [
             asyncio.create_task(self._keep(peer, url), name=f"link to {peer}")
             for peer, url in self._config.peers.items()
             if url
         ]
+
+    def read_tls(self) -> ssl.SSLContext | None:
+        """How links are opened, as the files are now; None where none needs TLS."""
+        if any(url.startswith("wss:") for url in self._config.peers.values()):
+            return link_context(self._config.tls)
+        return None
+
+    def use(self, tls: ssl.SSLContext | None) -> None:
+        """Open links so from now on."""
+        self._tls = tls
 
     async def stop(self) -> None:
         """Open no more links."""
@@ -107,6 +118,11 @@ class Links:
         """End all links, so that both ends show once more who they are; they are opened again at once."""
         for live in self._live.values():
             live.sender.close("the secret has changed", GOING_AWAY)
+
+    @property
+    def sent_bytes(self) -> int:
+        """What went to neighbours since the start."""
+        return sum(counted.sent_bytes for counted in self.surveys.traffic.values())
 
     def _send(self, peer: str, message: Ask | Told) -> None:
         live = self._live.get(peer)

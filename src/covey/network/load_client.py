@@ -25,6 +25,7 @@ from pyarrow import dataset
 
 from covey.errors import CoveyError
 from covey.matching import Index
+from covey.network.client_values import address_of
 from covey.network.errors import ConnectionLostError, RefusedError
 from covey.routing.loading import LoadView
 
@@ -53,7 +54,7 @@ class Operator:
 
     async def _ask(self, method: str, path: str, query: dict[str, str], lines: Iterable[bytes] | None) -> Any:
         headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
-        address = self.url.replace("ws", "http", 1).rstrip("/") + path
+        address = address_of(self.url).replace("ws", "http", 1).rstrip("/") + path
         body = None if lines is None else _sent(lines)
         try:
             async with (

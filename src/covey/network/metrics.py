@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from covey.network.engine import Engine
+from covey.relations.pruning.dimensions import DIMENSIONS
 from covey.routing.inspection import BrokerStatus, status
 
 _COUNTERS = {
@@ -90,7 +91,20 @@ class _Broker(Collector):
         yield CounterMetricFamily(
             "covey_turned_away", "Connections closed because too many were nobody's session.", value=counts.turned_away
         )
+        yield from _pruning(found)
         yield from _links(found)
+
+
+def _pruning(found: BrokerStatus) -> Iterator[Metric]:
+    if found.pruning is None:
+        return
+    chosen = GaugeMetricFamily("covey_pruning", "Whether entries are pruned by a dimension.", labels=["dimension"])
+    for dimension in DIMENSIONS:
+        chosen.add_metric([dimension], float(dimension == found.pruning.dimension))
+    yield chosen
+    yield GaugeMetricFamily(
+        "covey_pruning_share", "The part of all possible prunings that is done.", value=found.pruning.share
+    )
 
 
 def _links(found: BrokerStatus) -> Iterator[Metric]:

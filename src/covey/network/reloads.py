@@ -1,9 +1,10 @@
 """Files that say who may connect, read again: when they change, and when somebody asks (SIGHUP).
 
-What is read is the tables `[security]` and `[clients]`, the listed tokens and the secret; everything else of a broker's
-configuration holds until it is started again. A file with a mistake changes nothing: whoever edits a list of tokens
-mustn't lock everyone out by a typing error, and what was revoked before stays revoked. A file that is being written is
-left alone until it has been the same for a moment.
+What is read is the tables `[security]` and `[clients]`, the listed tokens, the secret, and the files of TLS, which hold
+for connections that are made from then on; everything else of a broker's configuration holds until it is started again.
+A file with a mistake changes nothing: whoever edits a list of tokens mustn't lock everyone out by a typing error, and
+what was revoked before stays revoked. A file that is being written is left alone until it has been the same for a
+moment.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from covey.network.engine import Counts
 from covey.network.identity import Identity
 from covey.network.links import Links
 from covey.network.standing import Standing
+from covey.network.tls import ServerTls
 from covey.routing.config import ConfigError
 
 LOOK_SECONDS: Final = 0.5
@@ -35,19 +37,21 @@ class Reloads:
     """Keeps what a broker knows of those who connect like its files."""
 
     def __init__(
-        self, config: ServerConfig, identity: Identity, standing: Standing, links: Links, counts: Counts
-    ) -> None:
+        self, config: ServerConfig, identity: Identity, standing: Standing, links: Links, counts: Counts,
+        tls: ServerTls | None = None,
+    ) -> None:  # fmt: skip
         self._config = config
         self._identity = identity
         self._standing = standing
         self._links = links
         self._counts = counts
+        self._tls = tls
         self._read = self._stamp()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Look at the files from now on."""
-        if self._config.source is not None and self._identity.security.files:
+        if self._config.source is not None and self._files:
             self._task = asyncio.create_task(self._watch())
 
     async def stop(self) -> None:
@@ -64,17 +68,22 @@ class Reloads:
             security = await asyncio.to_thread(read_security, self._config)
             if replace(self._config, security=security).authenticates != self._config.authenticates:
                 raise ConfigError("whether everyone must say who they are can't change; start the broker again")
+            accepting = None if self._tls is None else await asyncio.to_thread(self._tls.read)
+            opening = await asyncio.to_thread(self._links.read_tls)
         except CoveyError as error:
             self._counts.failed_reloads += 1
             log.error("not reloaded, so who may connect stays as it was: %s", error)
             return False
         is_new = security.secret != self._identity.security.secret
         self._identity.reload(security)
+        if self._tls is not None and accepting is not None:
+            self._tls.use(accepting)
+        self._links.use(opening)
         self._standing.look()
         if is_new:
             self._links.greet_again()
         self._counts.reloads += 1
-        log.info("reloaded: %s", ", ".join(map(str, security.files)) or "no files")
+        log.info("reloaded: %s", ", ".join(map(str, self._files)) or "no files")
         return True
 
     async def _watch(self) -> None:
@@ -87,7 +96,13 @@ class Reloads:
             seen = now
 
     def _stamp(self) -> Stamp:
-        return tuple(map(_stamp_of, self._identity.security.files))
+        return tuple(map(_stamp_of, self._files))
+
+    @property
+    def _files(self) -> list[Path]:
+        tls = None if self._tls is None else self._tls.files
+        own = [] if tls is None else [path for path in (tls.certificate, tls.key, tls.authority) if path is not None]
+        return [*self._identity.security.files, *own]
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int] | None:

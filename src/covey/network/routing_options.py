@@ -4,17 +4,19 @@ profile = "stocks.profile"    # how likely filters are to match (`covey spark pr
 
 [merging]                     # strategy = "merging"
 imt = 0.1                     # imperfect merging threshold
+measure = "traffic"           # it bounds degree times chance; "degree": the degree alone
 every = 60.0                  # when to merge: the rules of covey.relations.merging.MergingPolicy
 
 [subsumption]                 # strategy = "subsumption"
-approximate = false
+approximate = false           # true: at most k rectangles more a filter; also metric, dynamic_threshold
+rebuild_after = 1000          # filters that went after which all is computed anew
 [subsumption.space]           # the attributes that count; without bounds they hold all values of their kind
 price = {kind = "number"}   # also low, high and optional
 company = {values = ["IBM", "Dell"]}
 
 [pruning]                     # needs a profile
-dimension = "network"
-share = 0.5
+dimension = "network"         # or memory, throughput; auto: what the broker has least left of
+share = 0.5                   # of all prunings; with auto it is searched for
 
 [adaptive]                    # adaptive filtering; empty for the defaults
 stop_above = 0.9
@@ -25,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_type_hints
 
 import msgspec
 
@@ -59,23 +61,27 @@ def routing_options(tables: Mapping[str, Any], directory: Path) -> dict[str, Any
 
 
 def _merging(given: Any) -> MergingOptions:
-    check_names(given, {"imt", *names_of(MergingPolicy)}, "merging.")
-    imt = {name: value for name, value in given.items() if name == "imt"}
-    rules = {name: value for name, value in given.items() if name != "imt"}
-    options = _option(imt, MergingOptions, "merging")
+    own = names_of(MergingOptions) - {"policy"}
+    check_names(given, {*own, *names_of(MergingPolicy)}, "merging.")
+    rules = {name: value for name, value in given.items() if name not in own}
+    options = _option({name: value for name, value in given.items() if name in own}, MergingOptions, "merging")
     return replace(options, policy=_option(rules, MergingPolicy, "merging")) if rules else options
 
 
 def _subsumption(given: Any) -> SubsumptionOptions:
-    check_names(given, {"space", "approximate"}, "subsumption.")
+    check_names(given, names_of(SubsumptionOptions), "subsumption.")
     space = given.get("space")
     if not isinstance(space, dict):
         raise ConfigError("[subsumption] needs a table space: the attributes that count, each with kind or values")
-    approximate = given.get("approximate", False)
-    if not isinstance(approximate, bool):
-        raise ConfigError(f"subsumption.approximate is {approximate!r}; it must be true or false")
+    hints = get_type_hints(SubsumptionOptions)
+    options: dict[str, Any] = {}
+    for name in sorted(given.keys() - {"space"}):
+        try:
+            options[name] = msgspec.convert(given[name], hints[name])
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"subsumption.{name} is {given[name]!r}: {error}") from None
     dimensions = [_dimension(attribute, one) for attribute, one in space.items()]
-    return SubsumptionOptions(Space(dimensions), approximate)
+    return SubsumptionOptions(Space(dimensions), **options)
 
 
 def _dimension(attribute: str, given: Any) -> Dimension:

@@ -36,12 +36,13 @@ from covey.network.http_api import HttpApi
 from covey.network.http_log import HttpLog
 from covey.network.identity import Identity
 from covey.network.links import Links
+from covey.network.load_meter import LoadMeter
 from covey.network.loading import Loads
 from covey.network.marks import Marks
 from covey.network.reloads import Reloads
 from covey.network.standing import Standing
 from covey.network.storage import Journal, MemoryJournal, SqliteJournal
-from covey.network.tls import server_context
+from covey.network.tls import ServerTls
 
 KEEP_ALIVE_SECONDS: Final = 30.0
 """An HTTP connection without a request is closed after this."""
@@ -66,6 +67,7 @@ class Server:
         self._reloads: Reloads | None = None
         self._doorway: Doorway | None = None
         self._marks: Marks | None = None
+        self._meter: LoadMeter | None = None
         self._port = config.port
 
     @property
@@ -90,7 +92,7 @@ class Server:
         """Restore the broker, listen, and open links."""
         await asyncio.to_thread(_load)
         config = self.config
-        context = None if config.tls is None else server_context(config.tls)
+        tls = None if config.tls is None else ServerTls(config.tls)
         journal: Journal = (
             MemoryJournal() if config.data is None else SqliteJournal(config.data, config.broker.broker)
         )  # fmt: skip
@@ -104,7 +106,7 @@ class Server:
         identity = Identity(config)
         self.standing = Standing(self._engine, identity)
         links = self._links = Links(config, self._engine, identity)
-        self._reloads = Reloads(config, identity, self.standing, self._links, self._engine.counts)
+        self._reloads = Reloads(config, identity, self.standing, self._links, self._engine.counts, tls)
         connections = Connections(self._engine)
         self._doorway = connections.doorway = links.doorway = Doorway(
             config.limits, self._engine.counts, lambda: connections.open + len(links.open)
@@ -121,7 +123,9 @@ class Server:
             )
             await self._runner.setup()
             assert self._runner.server is not None
-            await self._doorway.open(config.host, config.port, self._runner.server, context)
+            await self._doorway.open(
+                config.host, config.port, self._runner.server, None if tls is None else tls.context
+            )
         except BaseException:
             await self.stop()
             raise
@@ -131,6 +135,8 @@ class Server:
         for remark in config.remarks:
             log.warning("%s", remark)
         self._marks.start()
+        self._meter = LoadMeter(self._engine, config.broker, lambda: links.sent_bytes)
+        self._meter.start()
         log.debug("broker %s listens on %s", config.broker.broker, self.url)
 
     async def reload(self) -> bool:
@@ -148,6 +154,8 @@ class Server:
             await self._reloads.stop()
         if self.standing is not None:
             self.standing.stop()
+        if self._meter is not None:
+            await self._meter.stop()
         if self._marks is not None:
             await self._marks.stop()
         if self._links is not None:

@@ -48,6 +48,8 @@ class FrameSender(Generic[Message]):
         self._cut = cut
         self._buffers = buffers
         self._frames: deque[bytes] = deque()
+        self.sent_bytes = 0
+        """What was to be sent since the start."""
         self._waiting = 0
         self._wake = asyncio.Event()
         self._closing: tuple[int, bytes] | None = None
@@ -68,6 +70,7 @@ class FrameSender(Generic[Message]):
         try:
             for data in frames(self._codec, messages, self._most_bytes):
                 self._frames.append(data)
+                self.sent_bytes += len(data)
                 self._count(len(data))
         except FrameError as error:
             self.close(str(error), error.code)

@@ -49,6 +49,8 @@ class Counted:
 
     received: int = 0
     sent: int = 0
+    sent_bytes: int = 0
+    """Of all messages, not of events alone."""
 
 
 @dataclass(frozen=True, slots=True)

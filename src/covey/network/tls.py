@@ -23,6 +23,34 @@ def server_context(files: TlsFiles) -> ssl.SSLContext:
     return context
 
 
+class ServerTls:
+    """The context of connections that come in, whose files can be read again.
+
+    A context that is in use can be given another certificate, and can't be rid of an authority. So connections are
+    accepted by one that hands each of them over to the present one. Sessions aren't resumed: nobody is asked for a
+    certificate again then, whatever the authority is by that time.
+    """
+
+    def __init__(self, files: TlsFiles) -> None:
+        self.files = files
+        self._present = server_context(files)
+        self.context = server_context(files)
+        self.context.num_tickets = 0
+        self.context.options |= ssl.OP_NO_TICKET
+        self.context.sni_callback = self._hand_over
+
+    def _hand_over(self, connection: ssl.SSLSocket | ssl.SSLObject, name: str | None, by: ssl.SSLContext) -> None:  # noqa: ARG002
+        connection.context = self._present
+
+    def read(self) -> ssl.SSLContext:
+        """What the files are now; raises NetworkError where they can't be used."""
+        return server_context(self.files)
+
+    def use(self, context: ssl.SSLContext) -> None:
+        """Take it for all connections from now on."""
+        self._present = context
+
+
 def link_context(files: TlsFiles | None) -> ssl.SSLContext:
     """For links to neighbours."""
     context = ssl.create_default_context()

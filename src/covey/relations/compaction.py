@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from covey.errors import CoveyError, DuplicateIdError
 from covey.events.meaning import Meaning
@@ -22,6 +23,8 @@ from covey.relations.covering import CoveringTable
 from covey.relations.merging import merge_table
 from covey.relations.progress import Progress, silent
 from covey.relations.pruning import Dimension, Pruner, Target
+
+How: TypeAlias = Literal["itself", "equal", "covered", "merged"]
 
 _CHUNK = 20_000
 """Filters between two calls of `progress`."""
@@ -34,6 +37,8 @@ class Entry:
     id: str
     filter: Filter
     stands_for: tuple[str, ...]
+    how: tuple[How, ...] = ("itself",)
+    """For each of these, how the entry came to stand for it."""
     form: Conjunction | None = field(default=None, repr=False, compare=False)
     """The filter's normal form, where it is known to be a conjunction."""
 
@@ -120,7 +125,7 @@ def _identical(entries: list[Entry], semantics: Semantics, report: Progress) -> 
         groups.setdefault(entry.filter if form is None else form, []).append(replace(entry, form=form))
         if number % _CHUNK == 0:
             report("identity", number, len(entries))
-    return [_under(group[0], group[1:]) for group in groups.values()]
+    return [_under(group[0], group[1:], "equal") for group in groups.values()]
 
 
 def _covering(entries: list[Entry], semantics: Semantics, report: Progress) -> list[Entry]:
@@ -137,7 +142,7 @@ def _covering(entries: list[Entry], semantics: Semantics, report: Progress) -> l
             root = str(above)
         if root != id:
             behind.setdefault(root, []).append(by_id[id])
-    return [_under(by_id[str(root)], behind.get(str(root), [])) for root in table.roots()]
+    return [_under(by_id[str(root)], behind.get(str(root), []), "covered") for root in table.roots()]
 
 
 def _merging(
@@ -156,7 +161,7 @@ def _merging(
     merged: list[Entry] = []
     for merger in mergers:
         first, *others = (by_id[id] for id in merger.parts)
-        merged.append(_under(first, others, merger.filter))
+        merged.append(_under(first, others, "merged", merger.filter))
     return merged
 
 
@@ -165,13 +170,15 @@ def _pruning(
 ) -> list[Entry]:
     pruner = Pruner(((entry.id, entry.filter) for entry in entries), chances, dimension, semantics)
     pruner.prune(target=Target(degradation=prune))
-    return [Entry(entry.id, pruner.filter(entry.id), entry.stands_for) for entry in entries]
+    return [Entry(entry.id, pruner.filter(entry.id), entry.stands_for, entry.how) for entry in entries]
 
 
-def _under(first: Entry, others: Sequence[Entry], condition: Filter | None = None) -> Entry:
+def _under(first: Entry, others: Sequence[Entry], how: How, condition: Filter | None = None) -> Entry:
     if not others:
         return first
     stands_for = (*first.stands_for, *(id for other in others for id in other.stands_for))
+    ways = (*first.how, *(how for other in others for _ in other.stands_for))
     if condition is None:
-        return replace(first, stands_for=stands_for)
-    return Entry(first.id, condition, stands_for)
+        return replace(first, stands_for=stands_for, how=ways)
+    whole = tuple(how if way == "itself" else way for way in ways)  # a merger is none of its parts
+    return Entry(first.id, condition, stands_for, whole)

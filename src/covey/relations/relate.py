@@ -9,6 +9,7 @@ interpreter before they are given out; one that failed there would make the rela
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 
 from covey.events.meaning import Meaning
 from covey.events.schema import Schema
@@ -42,6 +43,16 @@ class Relation:
         """Whether the events give values of terms as if these were attributes of their own, so that no event may be
         like that: `a + b` is 5 there, whatever `a` and `b` are."""
         return any(isinstance(event, Supposed) for event in (self.only_f, self.only_g, self.both))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the relation in words, and the events that show it."""
+        shown = (("only A", self.only_f), ("only B", self.only_g), ("both", self.both))
+        rows = "".join(
+            f"<tr><td>{name}</td><td><code>{escape(str(dict(event)))}</code></td></tr>"
+            for name, event in shown
+            if event is not None
+        )
+        return f"<div>{escape(self.sentence())}<table>{rows}</table></div>"
 
     def sentence(self, f: str = "A", g: str = "B") -> str:
         """The relation in words."""

@@ -64,6 +64,7 @@ from covey.routing.exporter import Exporter
 from covey.routing.journal import Outputs, Put, read
 from covey.routing.kept_events import KeptEvents, WindowRow
 from covey.routing.links import Link
+from covey.routing.load_parts import finish_loads
 from covey.routing.loading import LoadView
 from covey.routing.loads import Loads
 from covey.routing.messages import (
@@ -74,6 +75,7 @@ from covey.routing.messages import (
     FromClient,
     FromPeer,
     Input,
+    Measured,
     PeerDown,
     PeerUp,
     Permit,
@@ -86,6 +88,7 @@ from covey.routing.messages import (
 )
 from covey.routing.peers import Peers
 from covey.routing.profiles import ProfileRow, Profiles
+from covey.routing.pruning_choice import PruningChoice
 from covey.routing.recalls import Recalls
 from covey.routing.recovery import set_aside
 from covey.routing.requests import Requests
@@ -135,6 +138,7 @@ class Broker(Remembered):
             Tick: self._tick,
             Work: self._work,
             Pressure: self._press,
+            Measured: self._exporter.measure,
         }
 
     @classmethod
@@ -206,7 +210,7 @@ class Broker(Remembered):
     @property
     def behind(self) -> int:
         """How much work was put off: as long as there is some, `Work` gets on with it."""
-        return self._exporter.behind
+        return self._loads.behind + self._exporter.behind
 
     # What they see
 
@@ -241,6 +245,11 @@ class Broker(Remembered):
         """The profile that operators brought; None for none."""
         return self._profiles.in_use
 
+    @property
+    def pruning(self) -> PruningChoice | None:
+        """By what neighbours' entries are pruned, and how far; None where they aren't."""
+        return self._exporter.pruning
+
     def loads(self) -> list[LoadView]:
         """All loads, by name."""
         return self._loads.views()
@@ -259,6 +268,7 @@ class Broker(Remembered):
             self._peers.relieve()
 
     def _work(self, input: Work) -> None:  # noqa: ARG002
+        self._loads.work()
         self._exporter.work()
 
     def _finish(self) -> Outputs:
@@ -288,6 +298,7 @@ class Broker(Remembered):
         for row in rows:
             spaces.setdefault(row.space, {})[row.key] = row.value
         self.damaged = tuple(set_aside(spaces, self._context))
+        finish_loads(spaces, self._context.turn.out)
         numbers = spaces.get("broker", {}).get("numbers")
         self._router.restore_numbers(None if numbers is None else read(numbers, int))
         self._profiles.restore(spaces)

@@ -227,9 +227,13 @@ class Clients(Remembered):
 
     def end_many(self, client: Client, table: Table, claims: list[Claim]) -> None:
         """End claims that aren't durable."""
-        for claim in claims:
-            del client.claims[table][claim.id]
-            self._principals.count(client, table, claim, None)
+        held = client.claims[table]
+        if len(claims) == len(held):
+            held.clear()
+        else:
+            for claim in claims:
+                del held[claim.id]
+        self._principals.count_ended(client, table, claims)
         if table is Table.SUBSCRIPTIONS and claims:
             self.queues.narrow(client)
             self.queues.ended(client, tuple(claim.id for claim in claims))

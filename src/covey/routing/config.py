@@ -9,8 +9,9 @@ from covey.errors import CoveyError
 from covey.filters.semantics import Defaults, Semantics, check_semantics
 from covey.limits import BROKER_FILTER_LIMITS, Limits
 from covey.relations.merging import MergingPolicy
-from covey.relations.pruning.dimensions import Dimension
+from covey.relations.pruning.dimensions import DIMENSIONS, Dimension
 from covey.relations.subsumption import Space
+from covey.relations.subsumption.negative_space import DEFAULT_K, Metric
 
 if TYPE_CHECKING:
     from covey.events.schema import Schema
@@ -173,8 +174,8 @@ class BrokerLimits:
     there is time."""
 
     request_entries: int = 256
-    """Entries of one request (a load, say) whose normal forms are made at once; those of more are made when there is
-    time, and told as they came until then."""
+    """Entries of one request (a load, say, or the end of a session) that are seen to at once; those of more are loaded,
+    ended, and brought into their normal form when there is time."""
 
     permission_steps: int = 10_000
     """Steps that the question whether a subscription is allowed may take; beyond, it is refused."""
@@ -188,6 +189,9 @@ class MergingOptions:
     """Imperfect merging threshold: the largest imperfect degree. 0 for perfect mergers only."""
     policy: MergingPolicy = field(default_factory=lambda: MergingPolicy(at_arrivals=16, every=60.0))
     """When to merge."""
+    measure: Literal["degree", "traffic"] = "degree"
+    """What the threshold bounds: a merger's imperfect degree, or the degree times the chance that an event meets the
+    merger, which is the part of all events that it lets through in vain (Li et al., section 5.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,17 +203,47 @@ class SubsumptionOptions:
     bounded, events outside of it may be lost."""
     approximate: bool = False
     """Take a bounded effort, and now and then forward what needn't be."""
+    k: int = DEFAULT_K
+    """How many negative rectangles a filter may add, where it is approximate."""
+    metric: Metric = "benefit/cost"
+    """Which rectangles are cut first, where not all may be."""
+    dynamic_threshold: bool = False
+    """Whether what earlier filters left of their k goes to later ones."""
+    rebuild_after: int | None = None
+    """Filters that went after which everything is computed anew, when there is time; None for never."""
+
+    def __post_init__(self) -> None:
+        if self.k < 0:
+            raise ConfigError(f"subsumption k is {self.k}; give 0 or more")
+        if self.metric not in get_args(Metric):
+            raise ConfigError(f"subsumption metric is {self.metric!r}; use one of {', '.join(get_args(Metric))}")
+        if self.rebuild_after is not None and self.rebuild_after < 1:
+            raise ConfigError(f"subsumption rebuild_after is {self.rebuild_after}; give 1 or more, or leave it out")
 
 
 @dataclass(frozen=True, slots=True)
 class PruningOptions:
     """How neighbours' filters are pruned for matching."""
 
-    dimension: Dimension = "network"
+    dimension: Dimension | Literal["auto"] = "network"
+    """What prunings spare; "auto" for what the broker has least left of, as it is measured."""
     share: float = 0.5
-    """Which part of all possible prunings is done."""
+    """Which part of all possible prunings is done; with "auto", until something is measured."""
+    memory_bytes: int = 4 << 30
+    """With "auto": memory that counts as all there is."""
+    link_bytes: int = 12_500_000
+    """With "auto": bytes a second to neighbours that count as all there is."""
+    measure_every: float = 10.0
+    """With "auto": seconds between two measurements."""
 
     def __post_init__(self) -> None:
+        if self.dimension not in ("auto", *DIMENSIONS):
+            raise ConfigError(f"pruning dimension is {self.dimension!r}; use one of {', '.join(DIMENSIONS)}, or auto")
+        if self.memory_bytes < 1 or self.link_bytes < 1 or not self.measure_every > 0:
+            raise ConfigError(
+                f"pruning has memory_bytes={self.memory_bytes}, link_bytes={self.link_bytes} and "
+                f"measure_every={self.measure_every}; give numbers above 0"
+            )
         if not 0 <= self.share <= 1:
             raise ConfigError(f"pruning share is {self.share}; give a part between 0 and 1")
 

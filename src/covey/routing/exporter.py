@@ -3,26 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
 
 from covey.filters.algebra import Filter
+from covey.relations.pruning.control import Load
 from covey.routing.by_table import Table
 from covey.routing.client import Claim, Client, entry_key
 from covey.routing.clients import Clients
 from covey.routing.context import Context
 from covey.routing.links import Link
 from covey.routing.loaded_entries import LoadedEntries
-from covey.routing.messages import Entry
+from covey.routing.messages import Entry, Measured
 from covey.routing.meta_events import META, META_FILTER
+from covey.routing.pruning_choice import PruningChoice
 from covey.routing.routing_table import PrunedTable, RoutingTable
 from covey.routing.strategies import PLANS, subscription_stages
-from covey.routing.undo import Remembered, repair
+from covey.routing.undo import Remembered, RememberedDict, repair
+
+DEPARTED: Final = 100_000
+"""Claims that ended with their sessions and are still in tables, at most; more of them go at once."""
+DEPARTED_STEPS: Final = 5
+"""Steps that taking one out counts as."""
+DEPARTED_TOGETHER: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Departed:
+    """What is left in tables of a session that had many claims."""
+
+    client: Client
+    table: Table
+    claims: dict[str, Claim]
 
 
 class Exporter(Remembered):
     """Keeps the routing table and all exports at what hops ask for.
 
-    Owns the loaded entries and the prunings. May touch the routing table (which the router reads), and of each link
-    the holding and the exports; reads clients' claims.
+    Owns the loaded entries, the prunings, and claims that ended and are still in tables: a session can end with more of
+    them than others should wait for, and nobody waits for their end. May touch the routing table (which the router
+    reads), and of each link the holding and the exports; reads clients' claims.
     """
 
     def __init__(self, context: Context, table: RoutingTable, clients: Clients, links: Mapping[str, Link]) -> None:
@@ -32,6 +53,11 @@ class Exporter(Remembered):
         self._clients = clients
         self._links = links
         self._pruned: PrunedTable | None = None
+        options = context.config.pruning
+        self.pruning = None if options is None else PruningChoice(options)
+        """By what, and how far; None where nothing is pruned."""
+        self._departed: dict[tuple[str, Table], _Departed] = {}
+        self._departed_count = 0
         self._choose_prunings()
 
     # Neighbours' entries
@@ -68,6 +94,7 @@ class Exporter(Remembered):
 
     def change_claims(self, client: Client, table: Table, changes: Sequence[tuple[Claim | None, Claim | None]]) -> None:
         """A client's subscriptions or advertisements, of different ids, came, went or became others."""
+        changes = self._come_again(client, table, changes)
         if table is Table.SUBSCRIPTIONS:
             ended = [old.id for old, _ in changes if old is not None]
             self._table.change_many(client.hop, {new.id: new.condition for _, new in changes if new is not None}, ended)
@@ -76,7 +103,15 @@ class Exporter(Remembered):
         self.export(table, client.hop, added, removed)
 
     def end_claims(self, client: Client, table: Table, claims: Sequence[Claim]) -> None:
-        """Many of a client's subscriptions, or advertisements, went."""
+        """A client's subscriptions, or advertisements, went with its session; many of them when there is time."""
+        if len(claims) <= self._context.config.limits.request_entries or self._departed_count + len(claims) > DEPARTED:
+            self._end_now(client, table, claims)
+            return
+        departed = self._departed.setdefault((client.id, table), _Departed(client, table, RememberedDict()))
+        departed.claims.update([(claim.id, claim) for claim in claims])
+        self._departed_count += len(claims)
+
+    def _end_now(self, client: Client, table: Table, claims: Sequence[Claim]) -> None:
         if not claims:
             return
         if table is Table.SUBSCRIPTIONS:
@@ -88,9 +123,45 @@ class Exporter(Remembered):
         after: Mapping[str, Filter],
     ) -> None:  # fmt: skip
         """Many of a client's subscriptions changed, and with them the entries that neighbours are told."""
+        self._depart(client.id, Table.SUBSCRIPTIONS, DEPARTED)
         self._table.change_many(client.hop, conditions, ended)
         added = {key: condition for key, condition in after.items() if key not in before}
         self.export(Table.SUBSCRIPTIONS, client.hop, added, [key for key in before if key not in after])
+
+    def _come_again(
+        self, client: Client, table: Table, changes: Sequence[tuple[Claim | None, Claim | None]]
+    ) -> Sequence[tuple[Claim | None, Claim | None]]:
+        """Changes as tables see them, which may still have what ended with the client's session before."""
+        departed = self._departed.get((client.id, table))
+        if departed is None:
+            return changes
+        seen: list[tuple[Claim | None, Claim | None]] = []
+        for old, new in changes:
+            ended = None if old is not None or new is None else departed.claims.pop(new.id, None)
+            if ended is None:
+                seen.append((old, new))
+                continue
+            self._departed_count -= 1
+            if new is not None and new.text != ended.text:
+                seen.append((ended, new))
+        self._tidy_departed(departed)
+        return seen
+
+    def _depart(self, client: str, table: Table, most: int) -> None:
+        """Take so many of a client's claims that ended out of tables."""
+        departed = self._departed.get((client, table))
+        if departed is None:
+            return
+        claims = list(islice(departed.claims.values(), most))
+        for claim in claims:
+            del departed.claims[claim.id]
+        self._departed_count -= len(claims)
+        self._tidy_departed(departed)
+        self._end_now(departed.client, table, claims)
+
+    def _tidy_departed(self, departed: _Departed) -> None:
+        if not departed.claims:
+            del self._departed[departed.client.id, departed.table]
 
     def entry_of(self, client: Client, claim: Claim) -> tuple[str, Filter]:
         """What neighbours are told of a claim: itself, or the loaded entry that stands for it."""
@@ -153,8 +224,20 @@ class Exporter(Remembered):
 
     def _choose_prunings(self) -> None:
         config = self._context.config
-        if config.pruning is not None and config.chances is not None:
-            self._pruned = PrunedTable(self._table, self._context.known, config.pruning, config.chances)
+        if self.pruning is not None and config.chances is not None:
+            self._pruned = PrunedTable(self._table, self._context.known, self.pruning, config.chances)
+
+    def measure(self, input: Measured) -> None:
+        """What the broker uses of its resources decides what is pruned by, and when mergers are made."""
+        self._context.known.bandwidth = input.bytes_a_second
+        if self.pruning is None or self._pruned is None:
+            return
+        before = self.pruning.dimension
+        if self.pruning.measure(Load(input.memory, input.bandwidth, input.processing)):
+            repair(self, self._prune_anew)
+            if self.pruning.dimension != before:
+                self._prune_anew()
+            self._pruned.choose_anew()
 
     # What is put off
 
@@ -162,10 +245,15 @@ class Exporter(Remembered):
     def behind(self) -> int:
         """How much was put off."""
         behind = sum(outward.export.behind for link in self._links.values() for outward in link.outward)
-        return behind + (self._pruned is not None and self._pruned.waits)
+        return behind + self._departed_count + (self._pruned is not None and self._pruned.waits)
 
     def work(self) -> None:
         """Do what was put off, as far as the budget goes."""
+        budget = self._context.known.budget
+        while self._departed and budget.left > 0:
+            client, table = next(iter(self._departed))
+            budget.spend(DEPARTED_STEPS * min(DEPARTED_TOGETHER, self._departed_count))
+            self._depart(client, table, DEPARTED_TOGETHER)
         for link in self._links.values():
             for outward in link.outward:
                 if outward.export.behind:
@@ -181,6 +269,6 @@ class Exporter(Remembered):
 
     def refresh(self) -> None:
         """At the end of a turn: choose prunings anew where enough has changed."""
-        if self._pruned is not None and self._pruned.is_due:
+        if self._pruned is not None and (self._pruned.is_due or self._pruned.waits):
             repair(self, self._prune_anew)
             self._pruned.refresh()

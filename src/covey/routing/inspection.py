@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from covey.filters.algebra import Filter
@@ -34,6 +34,23 @@ class LinkView:
 
 
 @dataclass(frozen=True, slots=True)
+class PruningView:
+    """By what neighbours' entries are pruned, and how far."""
+
+    dimension: str
+    share: float
+    """Which part of all possible prunings is done."""
+    auto: bool
+    """Whether both follow what the broker was measured to use."""
+    settled: bool
+    """Whether the share is the best that was found; else it is being tried."""
+    memory: float
+    bandwidth: float
+    processing: float
+    """What was last measured, as shares of what there is; 0 before."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClientFigures:
     """All clients of a broker, counted."""
 
@@ -59,6 +76,8 @@ class BrokerStatus:
     events_kept: int
     links: tuple[LinkView, ...]
     tree: tuple[tuple[str, str], ...]
+    pruning: PruningView | None = None
+    """None where nothing is pruned."""
 
 
 def link_views(broker: Broker) -> list[LinkView]:
@@ -117,4 +136,14 @@ def status(broker: Broker) -> BrokerStatus:
         len(broker.events),
         tuple(link_views(broker)),
         tuple(tree_links(broker)),
+        pruning_view(broker),
     )
+
+
+def pruning_view(broker: Broker) -> PruningView | None:
+    """What it prunes by, and why."""
+    choice = broker.pruning
+    if choice is None:
+        return None
+    used = (0.0, 0.0, 0.0) if choice.load is None else astuple(choice.load)
+    return PruningView(choice.dimension, choice.share, choice.is_auto, choice.settled, *used)

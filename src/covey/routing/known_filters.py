@@ -88,6 +88,8 @@ class KnownFilters:
         self.pair = pair
         """What the question about two filters may take; the same on all brokers of a network."""
         self.budget = Budget(sys.maxsize)
+        self.bandwidth = 0.0
+        """Bytes a second that go to neighbours, as was last measured: merging may wait for them."""
         """What work on relations may take in this turn."""
         self.normal_at_once = sys.maxsize
         """Entries of one change whose normal forms are made at once; those of a larger one are made later."""

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from covey.filters.algebra import Filter
 from covey.history import Chances
 from covey.relations.merging import Merger, MergerTable, MergingPolicy
+from covey.relations.merging.table_merging import Measure
 from covey.relations.steps import Budget
 from covey.routing.deferring import Deferring
 from covey.routing.known_filters import KnownFilters
@@ -30,11 +31,12 @@ class Merging(Deferring):
     defers = True
 
     def __init__(
-        self, known: KnownFilters, policy: MergingPolicy, *, imt: float = 0.0, chances: Chances | None = None
-    ) -> None:
+        self, known: KnownFilters, policy: MergingPolicy, *, imt: float = 0.0, measure: Measure = "degree",
+        chances: Chances | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(known)
         self._table: MergerTable[str] = MergerTable(
-            imt=imt, chances=chances, policy=policy, semantics=known.meaning.semantics,
+            imt=imt, chances=chances, policy=policy, measure=measure, semantics=known.meaning.semantics,
             defaults=known.meaning.defaults, schema=known.meaning.schema, perfect_only=imt == 0.0,
         )  # fmt: skip
         self._uses: dict[str, int] = {}
@@ -75,7 +77,7 @@ class Merging(Deferring):
         return Follow(merged, None if merged == own else normal)
 
     def catch_up(self, now: float) -> Change | None:  # noqa: D102
-        if not (self._changes and self._is_worth_it(now) and self._table.due(now)):
+        if not (self._changes and self._is_worth_it(now) and self._table.due(now, bandwidth=self._known.bandwidth)):
             return None
         steps, budget = ENTRY_STEPS * len(self._inside), self._known.budget
         self._merging_waits = budget.left < steps and not budget.is_for_work

@@ -577,9 +577,20 @@ class Pressure(Struct, frozen=True):
     reason: str = ""
 
 
+class Measured(Struct, frozen=True):
+    """What a broker uses of three resources since it was last measured, each as a share of what there is; and the bytes
+    a second that go to neighbours."""
+
+    memory: float
+    bandwidth: float
+    processing: float
+    bytes_a_second: float = 0.0
+
+
 Input: TypeAlias = (
     ClientUp | Permit | ClientDown | FromClient | Publications | Subscriptions
     | PeerUp | PeerDown | FromPeer | AddPeer | RemovePeer | Tick | Work | Pressure
+    | Measured
 )  # fmt: skip
 
 # What a broker tells the driver

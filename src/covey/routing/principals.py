@@ -7,6 +7,8 @@ of their own.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from covey.routing.by_table import Table
 from covey.routing.client import SPACES, Claim, Client, Totals
 from covey.routing.context import Context
@@ -63,6 +65,14 @@ class Principals(Remembered):
                 client.counted[table] += sign
                 client.totals.filter_bytes += bytes
                 client.totals.claims[table] += sign
+
+    def count_ended(self, client: Client, table: Table, claims: Collection[Claim]) -> None:
+        """Many claims go, none of them loaded."""
+        bytes = sum([len(claim.text) for claim in claims])
+        client.filter_bytes -= bytes
+        client.counted[table] -= len(claims)
+        client.totals.filter_bytes -= bytes
+        client.totals.claims[table] -= len(claims)
 
     def refusal(self, client: Client, table: Table, id: str, *, durable: bool) -> str | None:
         """Why a claim would be too much; None where it isn't."""

@@ -74,7 +74,14 @@ class Queues(Remembered):
             self._pumped[client.id] = client
         claims = client.claims.subscriptions
         for id in subscriptions:
-            if claims[id].durable:
+            claim = claims.get(id)
+            if claim is None:
+                # It ended with its session, and the table will follow when there is time.
+                wanted = [id for id in subscriptions if id in claims]
+                if wanted:
+                    self.deliver(client, wanted, envelope, size)
+                return
+            if claim.durable:
                 self._enqueue(client, subscriptions, envelope)
                 return
         if client.up:
@@ -120,7 +127,8 @@ class Queues(Remembered):
     def ended(self, client: Client, ids: Iterable[str]) -> None:
         """Subscriptions are over: what waits for them alone goes, at once where it is a good part of the queue or all
         of it, so that looking through the queue is paid for by what was put into it."""
-        client.loose += sum(client.waiting.get(id, 0) for id in ids)
+        if client.waiting:
+            client.loose += sum(client.waiting.get(id, 0) for id in ids)
         if client.loose * LOOSE_PART >= len(client.queue) > 0 and client.loose:
             client.loose = 0
             self._sweep(client)

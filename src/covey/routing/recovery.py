@@ -17,9 +17,9 @@ from covey.routing.context import Context
 from covey.routing.journal import read
 from covey.routing.kept_events import WindowRow
 from covey.routing.links import LinkRow
+from covey.routing.load_parts import LOADING, PARTS, LoadingRow, LoadRow, PartRow
 from covey.routing.loaded_entries import SPACE as STANDING
 from covey.routing.loaded_entries import LoadedEntryRow
-from covey.routing.loads import LoadRow
 from covey.routing.messages import Entry, Envelope, LinkState
 from covey.routing.profiles import kept_profile
 from covey.routing.streams import OutboxRow
@@ -37,6 +37,8 @@ SHAPES: Final[dict[str, Any]] = {
     "subscription": ClaimRow,
     "advertisement": ClaimRow,
     "load": LoadRow,
+    LOADING: LoadingRow,
+    PARTS: PartRow,
     STANDING: LoadedEntryRow,
 }
 OWN_SHAPES: Final[dict[str, Any]] = {"numbers": int, "peers": tuple[list[str], list[str]]}

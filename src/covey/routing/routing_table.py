@@ -23,10 +23,10 @@ from covey.filters.algebra import Filter
 from covey.history import Chances
 from covey.matching import Index
 from covey.relations.pruning import Pruner
-from covey.routing.config import PruningOptions
 from covey.routing.journal import Flaw
 from covey.routing.known_filters import KnownFilters
 from covey.routing.messages import Entry
+from covey.routing.pruning_choice import PruningChoice
 from covey.routing.undo import Remembered, is_written_down, repair
 from covey.routing.waiting_entries import WaitingEntries, weight_of
 
@@ -385,13 +385,14 @@ def differing_buckets(own: Iterable[tuple[int, int]], other: Iterable[tuple[int,
 class PrunedTable:
     """Chooses the prunings of all neighbours' entries, and keeps the routing table at what is left of them."""
 
-    def __init__(self, table: RoutingTable, known: KnownFilters, options: PruningOptions, chances: Chances) -> None:
+    def __init__(self, table: RoutingTable, known: KnownFilters, choice: PruningChoice, chances: Chances) -> None:
         self._table = table
-        self._share = options.share
-        self._pruner = Pruner((), chances, options.dimension, known.meaning.semantics)
+        self._choice = choice
+        self._pruner = Pruner((), chances, choice.dimension, known.meaning.semantics)
         self._known = known
         self._places: dict[str, tuple[str, str]] = {}
         self._changed = 0
+        self._stale = False
         self.waits = False
         """Whether prunings are to be chosen anew when there is time."""
 
@@ -422,7 +423,11 @@ class PrunedTable:
     @property
     def is_due(self) -> bool:
         """Whether enough has changed that prunings are to be chosen anew."""
-        return bool(self._changed) and self._changed >= PRUNED_AGAIN_AFTER * len(self._places)
+        return self._stale or (bool(self._changed) and self._changed >= PRUNED_AGAIN_AFTER * len(self._places))
+
+    def choose_anew(self) -> None:
+        """What is in force has changed: prunings are to be chosen anew, whatever else has."""
+        self._stale = True
 
     def refresh(self) -> None:
         """Choose prunings anew where enough has changed, and where there is budget for looking at all entries."""
@@ -433,8 +438,8 @@ class PrunedTable:
             if self.waits:
                 return
             budget.spend(steps)
-            self._changed = 0
-            self._pruner.prune_to(int(self._share * self._pruner.total_possible))
+            self._changed, self._stale = 0, False
+            self._pruner.prune_to(int(self._choice.share * self._pruner.total_possible))
             smaller: dict[str, dict[str, Filter]] = {}
             for name, condition in self._pruner.filters():
                 hop, key = self._places[name]

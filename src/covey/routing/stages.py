@@ -58,7 +58,7 @@ class Stage(ABC):
 
     name: ClassVar[str]
     """What it does to an entry that another one stands for; the console shows it."""
-    defers: ClassVar[bool] = False
+    defers: bool = False
     """Whether it has something to do at its time, in `catch_up`."""
 
     @property

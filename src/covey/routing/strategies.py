@@ -52,12 +52,14 @@ def _subsumption(config: BrokerConfig, known: KnownFilters) -> list[Stage]:
     return [
         Identity(known),
         Covering(known),
-        Subsumption(known, options.space, approximate=options.approximate),
+        Subsumption(known, options),
     ]
 
 
 def _merging(config: BrokerConfig, known: KnownFilters) -> list[Stage]:
-    merging = Merging(known, config.merging.policy, imt=config.merging.imt, chances=config.chances)
+    merging = Merging(
+        known, config.merging.policy, imt=config.merging.imt, measure=config.merging.measure, chances=config.chances
+    )
     return [Identity(known), Covering(known), merging, Covering(known)]
 
 

@@ -24,12 +24,13 @@ from covey.filters.algebra import Filter
 from covey.routing.broker import Broker
 from covey.routing.journal import Turn
 from covey.routing.known_filters import KnownFilters
+from covey.routing.pruning_choice import PruningChoice
 from covey.routing.routing_table import PrunedTable, RoutingTable
 from covey.routing.undo import Step
 
 PLAIN: Final = (str, frozenset, bytes, int, float, bool, type(None), Enum, Filter, msgspec.Struct)
 """Values that don't change, or are never changed."""
-NO_STATE: Final = (KnownFilters, Turn, PrunedTable)
+NO_STATE: Final = (KnownFilters, Turn, PrunedTable, PruningChoice)
 NO_MEANING: Final = frozenset(
     {"_ends", "_news", "_gone", "_changed", "_stages", "_dirty", "_before", "steps_of", "turn"}
 )
@@ -88,7 +89,8 @@ def _walk(place: str, value: Any, found: dict[str, Any], seen: dict[int, str]) -
         return
     if isinstance(value, Mapping):
         found[place] = list(value) if isinstance(value, OrderedDict) else set(value)
-        for key, inner in value.items():
+        # A dict's order isn't taken back, and what hangs at several places is described at the first of them.
+        for key, inner in sorted(value.items(), key=lambda item: repr(item[0])):
             _walk(f"{place}[{key!r}]", inner, found, seen)
     elif isinstance(value, AbstractSet):
         found[place] = set(value)

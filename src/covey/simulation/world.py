@@ -35,6 +35,8 @@ from covey.routing.messages import (
     PeerMessage,
     PeerUp,
     Stream,
+    Subscribe,
+    Subscriptions,
     Tick,
     ToClient,
     ToPeer,
@@ -128,6 +130,8 @@ class Node:
         self._down_for: float | None = None
         self._calm = False
         self._kept_back: list[Input] = []
+        self._gathered: list[FromClient] = []
+        """Subscriptions of one session that came one after the other and are taken as one input."""
         self._tick_at = inf
         self._defect_after: int | None = None
         self._skew = clock.rng.uniform(-0.002, 0.002)
@@ -176,6 +180,7 @@ class Node:
         if self._writing and self.clock.rng.random() < 0.5:
             replay(self.rows, self._writing)
         self.broker, self._writing, self._waiting, self._kept_back = None, [], [], []
+        self._gathered = []
         self._is_writing = False
         self._paused = False
         self._tick_at = inf
@@ -191,6 +196,7 @@ class Node:
     def resume(self) -> None:
         """Let the process go on."""
         self._paused = False
+        self._take_gathered(self._life)
         waiting, self._kept_back = self._kept_back, []
         for input in waiting:
             self.take(input)
@@ -208,6 +214,39 @@ class Node:
             return
         if self._paused:
             self._kept_back.append(input)
+            return
+        if not self._gathers(input):
+            if self._gathered and getattr(input, "client", None) == self._gathered[0].client:
+                self._take_gathered(self._life)
+            self._take(input)
+
+    def _gathers(self, input: Input) -> bool:
+        """Whether a subscription waits for others of its session, as it does where a broker has much to do. What others
+        say may overtake it, and nothing of its client."""
+        if not isinstance(input, FromClient) or not isinstance(input.message, Subscribe) or self.budgets is None:
+            return False
+        if self._gathered:
+            first = self._gathered[0]
+            if (first.client, first.session) == (input.client, input.session):
+                self._gathered.append(input)
+                return True
+        if self._calm or self.budgets.random() < 0.5:
+            return False
+        self._take_gathered(self._life)
+        self._gathered.append(input)
+        self.clock.later(self.budgets.uniform(0.0, 0.5), self._take_gathered, self._life)
+        return True
+
+    def _take_gathered(self, life: int) -> None:
+        if life != self._life or not self._gathered or self._paused:
+            return
+        gathered, self._gathered = self._gathered, []
+        first = gathered[0]
+        messages = [input.message for input in gathered if isinstance(input.message, Subscribe)]
+        self._take(first if len(messages) == 1 else Subscriptions(first.client, messages, first.session))
+
+    def _take(self, input: Input) -> None:
+        if self.broker is None:
             return
         kind = input.message if isinstance(input, FromPeer) else input
         self.clock.note(f"{self.name} {type(kind).__name__}")
@@ -260,6 +299,9 @@ class Node:
                 self.take(ClientDown(input.client, input.session))
                 if self.listener is not None:
                     self.listener.closed(input.client, input.session)
+            case Subscriptions():
+                for message in input.messages:
+                    self._take(FromClient(input.client, message, input.session))
             case FromPeer() | PeerUp():
                 self.take(PeerDown(input.peer, input.session))
                 self.wires[input.peer].close(input.session)

@@ -11,21 +11,34 @@ from covey.spark.files import match_files
 from covey.spark.profile import profile
 from covey.spark.rules import TermFailures
 from covey.spark.session import local_session
-from covey.spark.source import register
-from covey.spark.stream import MatchListener, match_stream, read_matches
+from covey.spark.sql import Registered, register
+from covey.spark.stream import (
+    MatchListener,
+    hit_counts,
+    match_batch_version,
+    match_stream,
+    newest_version,
+    read_matches,
+    silent_rules,
+)
 
 __all__ = [
     "Compaction",
     "MatchListener",
+    "Registered",
     "TermFailures",
     "build_index",
     "compact",
+    "hit_counts",
     "local_session",
+    "match_batch_version",
     "match_events",
     "match_files",
     "match_stream",
     "matching",
+    "newest_version",
     "profile",
     "read_matches",
     "register",
+    "silent_rules",
 ]

@@ -18,13 +18,14 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from covey.errors import CoveyError
+from covey.errors import CoveyError, OnError, skips
 from covey.matching import BadSubscription
-from covey.spark.build import ERRORS_SCHEMA, OnError, errors_table
+from covey.spark.build import ERRORS_SCHEMA, errors_table
+from covey.spark.conditions.names import is_case_sensitive
 from covey.spark.json_texts import BadJson, JsonColumn, check_json, match_json_lists
 from covey.spark.options import SubscriptionOptions, check_keywords
 from covey.spark.rules import Columns, TermFailures
-from covey.spark.types import selection
+from covey.spark.types import selection, unused_name
 from covey.spark.worker_files import Placed, Subscriptions, place
 from covey.spark.workers import IndexFile, match_lists
 
@@ -32,7 +33,6 @@ Output = Literal["array", "pairs"]
 COLUMNS: dict[str, str] = {"array": "subscriptions", "pairs": "subscription"}
 """The column that each form of output adds."""
 
-_LISTS = "covey matches"
 _NOTHING = ""
 """The name of a column that stands in where filters name none, so that the number of rows is known."""
 
@@ -56,7 +56,7 @@ def match_events(
     subscriptions: Subscriptions,
     *,
     output: Output = ...,
-    on_error: Literal["collect"],
+    on_error: Literal["skip", "collect"],
     failures: TermFailures | None = ...,
     json: str | None = ...,
     bad_json: BadJson = ...,
@@ -80,7 +80,7 @@ def match_events(
 
     `subscriptions` is a DataFrame (columns `id` and `filter`), a `covey.Index`, or the path of a saved index; the
     latter two bring their own semantics and schema. `semantics` is "sql" unless given. Bad filters are an AddManyError
-    that names all of them, or with `on_error="collect"` a second DataFrame of (row, id, error), row being the place in
+    that names all of them, or with `on_error="skip"` a second DataFrame of (row, id, error), row being the place in
     the order of ids. An index larger than `memory_budget` bytes is matched in shards, one after the other. `failures`
     counts the events on which a term of a filter failed.
 
@@ -101,7 +101,7 @@ def match_events(
         events = failures.observe(events, placed.columns or Columns())
     texts = None if json is None else JsonColumn(json, bad_json)
     result = match_placed(events, placed, output=output, texts=texts, only_matches=only_matches)
-    if on_error == "raise":
+    if not skips(on_error):
         return result
     return result, errors_frame(_session(events), list(placed.errors))
 
@@ -149,14 +149,19 @@ def match_placed(
     if output == "array":
         matched = events.select("*", found.alias(COLUMNS[output]))
         return matched.where(F.size(COLUMNS[output]) > 0) if only_matches else matched
-    matched = events.select("*", found.alias(_LISTS))
-    return matched.select("*", F.explode(_LISTS).alias(COLUMNS[output])).drop(_LISTS)
+    lists = unused_name("covey matches", events.columns)
+    matched = events.select("*", found.alias(lists))
+    return matched.select("*", F.explode(lists).alias(COLUMNS[output])).drop(lists)
 
 
 def _matches(events: DataFrame, placed: Placed) -> Column:
     """The column of arrays of ids."""
     columns = placed.columns
-    crossing = columns.crossing() if columns is not None else selection(events.schema, placed.attributes)
+    crossing = (
+        columns.crossing()
+        if columns is not None
+        else selection(events.schema, placed.attributes, is_case_sensitive(events))
+    )
     crossing = crossing or [(_NOTHING, F.lit(0).cast("tinyint"))]
     function = _matcher(placed.files, [name for name, _ in crossing])
     declared = F.arrow_udf(function, "array<string>").asNondeterministic()

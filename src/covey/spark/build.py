@@ -7,14 +7,16 @@ seconds of a build and give as many segments as there are partitions, each of wh
 for it for as long as the index lives. So executors read, filter and join the table, and the driver compiles.
 
 The order of the subscriptions in the index is that of their ids, by code point, whatever the partitioning; so the same
-rows give the same file, byte for byte. The driver must hold the ids and texts of all subscriptions.
+rows give the same file, byte for byte. Of rows with one id the first that Spark hands over counts, as in files: that of
+a file or a table is its first, that of a shuffled one any. The driver must hold the ids and texts of all subscriptions.
 """
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Sequence
-from typing import Literal
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,21 +24,24 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType
 
-from covey.errors import CoveyError, FilterError
+from covey.errors import CoveyError, OnError
 from covey.events import Schema
 from covey.filters import Semantics
 from covey.filters.fitting import UNTYPED, Types, fitted
 from covey.language import check_dialect, parse
 from covey.limits import DEFAULT_LIMITS, Limits
 from covey.matching import AddReport, BadSubscription, Index, Statistics
+from covey.matching.bulk import no_filter
+from covey.spark.addresses import is_address, split
 from covey.spark.only_spark import add_rules
 from covey.spark.types import quoted
 
-OnError = Literal["raise", "collect"]
 ERRORS_SHOWN = 5
 """Bad filters that an error of a whole table names."""
 ID_TYPES = frozenset({"string", "tinyint", "smallint", "int", "bigint", "boolean", "date", "decimal"})
 """Types of ids that are written as text and read back without loss."""
+INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+"""Those of integers, which an index keeps as such."""
 ERRORS_SCHEMA = "row bigint, id string, error string"
 
 
@@ -62,8 +67,19 @@ def build_index(
     report = add_frame(
         index, subscriptions, id=id, filter=filter, dialect=dialect, on_error=on_error, functions=functions
     )
-    index.save(path)
+    if is_address(path):
+        save_at(index, str(path))
+    else:
+        index.save(path)
     return report
+
+
+def save_at(index: Index, address: str) -> None:
+    """Save an index behind an address: it is there when all of it is."""
+    directory, name = split(address)
+    with tempfile.TemporaryDirectory() as here:
+        index.save(Path(here, name))
+        directory.upload(name, Path(here, name))
 
 
 def add_frame(
@@ -76,13 +92,18 @@ def add_frame(
     on_error: OnError = "raise",
     functions: Sequence[str] = (),
 ) -> AddReport:
-    """Add a DataFrame's rows to an index as one change, in the order of their ids. Ids of other types than string are
-    written as Spark writes them."""
+    """Add a DataFrame's rows to an index as one change, in the order of their ids. Integers stay such; ids of other
+    types than string are written as Spark writes them."""
     ids, texts = _ordered(subscriptions, id, filter, dialect)
-    rows = zip(ids, texts, strict=True)
+    whole = type_of_ids(subscriptions, id) in INTEGERS
+    rows = zip(map(_integer, ids) if whole else ids, texts, strict=True)
     if index.schema is not None:  # which says what covey's own terms are, and nothing of Spark's
         return index.add_many(rows, on_error=on_error, dialect=dialect)
     return add_rules(index, rows, dialect=dialect, on_error=on_error, functions=functions)
+
+
+def _integer(text: str | None) -> int | None:
+    return None if text is None else int(text)
 
 
 def frame_rows(
@@ -95,7 +116,7 @@ def frame_rows(
     for row, text in enumerate(texts):
         try:
             if text is None:
-                raise FilterError("the filter is NULL; write a condition")
+                raise no_filter(None)
             if dialect != "sql":
                 condition = parse(text, dialect, limits=limits)
                 texts[row] = str(fitted(condition, types, columns=True) if dialect in UNTYPED else condition)
@@ -106,7 +127,7 @@ def frame_rows(
 
 
 def _ordered(subscriptions: DataFrame, id: str, filter: str, dialect: str) -> tuple[list[str], list[str]]:
-    """Ids, as text, and filters, in the order of the ids."""
+    """Ids, as text, and filters, in the order of the ids; of one id in that of the rows."""
     check_dialect(dialect)
     check_columns(subscriptions, id, filter)
     type_of_ids(subscriptions, id)
@@ -114,7 +135,8 @@ def _ordered(subscriptions: DataFrame, id: str, filter: str, dialect: str) -> tu
     rows = subscriptions.select(
         column.alias("by"), column.cast("string").alias("id"), F.col(quoted(filter)).cast("string").alias("filter")
     ).toArrow()
-    keys = [("by", "ascending"), ("id", "ascending"), ("filter", "ascending")]
+    rows = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
+    keys = [("by", "ascending"), ("id", "ascending"), ("row", "ascending")]
     ordered = rows.take(pc.sort_indices(rows, sort_keys=keys))
     return ordered["id"].to_pylist(), ordered["filter"].to_pylist()
 

@@ -20,9 +20,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType
 
-from covey.errors import CoveyError
+from covey.errors import CoveyError, OnError, skips
 from covey.spark.batch import COLUMNS, Output, check_output, errors_frame, match_placed
-from covey.spark.build import OnError
 from covey.spark.options import SubscriptionOptions, check_keywords
 from covey.spark.parquet_files import FileColumns, Paths, find, opened
 from covey.spark.types import quoted, selection
@@ -51,6 +50,7 @@ def match_files(
     columns: Sequence[str] = (),
     on_error: OnError = "raise",
     rows_per_task: int = _ROWS_A_TASK,
+    only_matches: bool = False,
     **options: Unpack[SubscriptionOptions],
 ) -> Any:
     """A DataFrame of (file, row, the `columns` asked for, subscriptions), or with `output="pairs"` a row for each match
@@ -58,7 +58,8 @@ def match_files(
     to read them, under the same names. Columns are those that Spark reads there, directories such as `company=IBM` and
     files with differing columns included. They may be addresses that Arrow reads, such as `s3://…`.
 
-    The other options are those of `match_events`; with `on_error="collect"` the result is a pair, too.
+    `only_matches` keeps the rows that match something; the others don't leave the workers.
+    The other options are those of `match_events`; with `on_error="skip"` the result is a pair, too.
     """
     check_keywords("match_files", options)
     check_output(["file", "row", *columns], output)
@@ -70,24 +71,24 @@ def match_files(
     files = None if derived else table.plainly(dict.fromkeys([*needed, *columns]))
     if files is None:
         read = table.frame if table.by_spark else spark.read.parquet(*table.files)
-        matched = _by_spark(read, list(columns), placed, output)
-        return matched if on_error == "raise" else (matched, errors_frame(spark, list(placed.errors)))
+        matched = _by_spark(read, list(columns), placed, output, only_matches)
+        return (matched, errors_frame(spark, list(placed.errors))) if skips(on_error) else matched
     runs = [run for file in files for run in _runs(file, rows_per_task)]
     types = {name: to_arrow_type(table.frame.schema[name].dataType, timezone="UTC") for name in needed}
     fields = [StructField("file", StringType(), False), StructField("row", LongType(), False), *passed]
     ids: DataType = ArrayType(StringType()) if output == "array" else StringType()
     result = StructType([*fields, StructField(COLUMNS[output], ids)])
-    function = _reader(runs, placed.files, types, list(columns), result, output)
+    function = _reader(runs, placed.files, types, list(columns), result, output, only_matches)
     matched = spark.range(0, len(runs), 1, max(1, len(runs))).mapInArrow(function, result)
     if placed.id_type != "string":
         kind = f"array<{placed.id_type}>" if output == "array" else placed.id_type
         matched = matched.withColumn(COLUMNS[output], F.col(COLUMNS[output]).cast(kind))
-    return matched if on_error == "raise" else (matched, errors_frame(spark, list(placed.errors)))
+    return (matched, errors_frame(spark, list(placed.errors))) if skips(on_error) else matched
 
 
-def _by_spark(read: DataFrame, columns: list[str], placed: Placed, output: Output) -> DataFrame:
+def _by_spark(read: DataFrame, columns: list[str], placed: Placed, output: Output, only_matches: bool) -> DataFrame:
     """Through Spark's own reader, which can compute what filters have of terms, and knows what files may be like."""
-    matched = match_placed(read.select("*", "_metadata"), placed, output=output)
+    matched = match_placed(read.select("*", "_metadata"), placed, output=output, only_matches=only_matches)
     path = F.col("_metadata.file_path")
     # Spark's path is an address; the file's name is what the workers' own reading gives, too.
     local = F.when(path.startswith("file:"), F.url_decode(F.regexp_replace(path, "^file:/*", "/"))).otherwise(path)
@@ -137,11 +138,12 @@ def _reader(
     columns: list[str],
     result: StructType,
     output: Literal["array", "pairs"],
+    only_matches: bool = False,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                yield from match_run(runs[number], files, needed, columns, result, output)
+                yield from match_run(runs[number], files, needed, columns, result, output, only_matches)
 
     return read
 
@@ -153,6 +155,7 @@ def match_run(
     columns: list[str],
     result: StructType,
     output: Literal["array", "pairs"],
+    only_matches: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """In a worker: match one run of row groups."""
     types = [to_arrow_type(field.dataType, timezone="UTC") for field in result.fields]
@@ -166,6 +169,10 @@ def match_run(
         if output == "pairs":
             take = pa.array(np.repeat(np.arange(events.num_rows), np.diff(offsets)))
             kept = [column.take(take) for column in kept]
+        elif only_matches:
+            found_some = np.flatnonzero(np.diff(offsets))
+            kept = [column.take(pa.array(found_some)) for column in kept]
+            offsets = np.concatenate((offsets[:1], offsets[found_some + 1]))  # what is left out has no ids
         count = len(kept[0])
         file = pa.array([run.file.path]).take(pa.array(np.zeros(count, dtype=np.int64)))
         found = as_lists(offsets, ids) if output == "array" else ids

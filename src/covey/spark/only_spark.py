@@ -7,6 +7,7 @@ from there, by Spark's grammar, like any other rule; away from Spark the index r
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from covey.errors import CoveyError, FilterError
 from covey.filters import Compare, Filter
@@ -15,7 +16,7 @@ from covey.limits import DEFAULT_LIMITS, Limits
 from covey.matching import AddManyError, AddReport, BadSubscription, Index
 from covey.spark.conditions.binding import checked
 
-Row = tuple[str, str | Filter]
+Row = tuple[Any, str | Filter]
 
 
 def only_spark(text: str, functions: Sequence[str] = (), limits: Limits = DEFAULT_LIMITS) -> Filter | None:
@@ -28,7 +29,7 @@ def only_spark(text: str, functions: Sequence[str] = (), limits: Limits = DEFAUL
 
 
 def add_rules(
-    index: Index, rows: Iterable[tuple[str, str]], *, dialect: str, on_error: str, functions: Sequence[str] = ()
+    index: Index, rows: Iterable[tuple[Any, str]], *, dialect: str, on_error: str, functions: Sequence[str] = ()
 ) -> AddReport:
     """Add rows to an index in their order, those that only Spark reads among them."""
     given: list[Row] = list(rows)

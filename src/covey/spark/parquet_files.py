@@ -30,6 +30,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from covey.errors import CoveyError
 from covey.spark.types import quoted
+from covey.spark.visibility import check_readable
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -110,6 +111,7 @@ def find(spark: SparkSession, paths: Paths) -> ParquetTable:
         raise CoveyError(f"no Parquet files in {', '.join(given) or 'an empty list of paths'}")
     for file in steps:
         opened(file)  # what isn't Parquet is named here, in one line
+    check_readable(spark, [str(file) for file in list(steps)[:1]], "file")
     partitioned = any("=" in step for inner in steps.values() for step in inner)
     reader = spark.read if partitioned else spark.read.option("recursiveFileLookup", "true")
     try:

@@ -8,7 +8,7 @@ regular expressions over all texts decide the first, what the index was compiled
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import numpy as np
@@ -63,12 +63,17 @@ class Fields:
     column, to whose length Spark pads constants: rules with them are read one by one.
     """
 
-    def __init__(self, events: DataFrame) -> None:
-        self._case_sensitive = is_case_sensitive(events)
+    def __init__(self, schema: StructType, *, case_sensitive: bool = False) -> None:
+        self._case_sensitive = case_sensitive
         self._found: dict[str, tuple[str, str, DataType] | None] = {}
-        for column in events.schema.fields:
+        for column in schema.fields:
             if "char(" not in str(column.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")):
                 self._add(column, "", "")
+
+    @classmethod
+    def of(cls, events: DataFrame) -> Fields:
+        """Those of a DataFrame, as its session resolves names."""
+        return cls(events.schema, case_sensitive=is_case_sensitive(events))
 
     def _key(self, name: str) -> str:
         return name if self._case_sensitive else name.lower()
@@ -96,21 +101,27 @@ class Fields:
         return found[1]
 
 
-def unfit(index: Index, fields: Fields) -> set[str]:
-    """Attributes of an index that aren't columns with types that all of its constants can be compared with."""
-    wrong: set[str] = set()
+def constants_of(index: Index) -> dict[str, frozenset[int]]:
+    """By attribute of an index, the kinds of constants that it is compared with; texts, where it is tested as one."""
+    found: dict[str, set[int]] = {}
     for part in index.parts():
         segment = part.segment
         # A kind without constants has one code, the gap that all its values are in.
         ends = np.column_stack([segment.spaces.base[:, 1:], segment.spaces.size])
         for name, codes in zip(segment.names, ends - segment.spaces.base, strict=True):
-            kinds = set(np.flatnonzero(codes > 1).tolist())
-            kind = fields.type_of(name)
-            if kind is None or not kinds <= _comparable(kind):
-                wrong.add(name)
+            found.setdefault(name, set()).update(np.flatnonzero(codes > 1).tolist())
         for name in segment.tested_as_text():
-            if STRING not in _comparable(fields.type_of(name)):
-                wrong.add(name)
+            found.setdefault(name, set()).add(STRING)
+    return {name: frozenset(kinds) for name, kinds in found.items()}
+
+
+def unfit(constants: Mapping[str, frozenset[int]], fields: Fields) -> set[str]:
+    """Attributes that aren't columns with types that all of their constants can be compared with."""
+    wrong: set[str] = set()
+    for name, kinds in constants.items():
+        kind = fields.type_of(name)
+        if kind is None or not kinds <= _comparable(kind):
+            wrong.add(name)
     return wrong
 
 

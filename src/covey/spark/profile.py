@@ -21,6 +21,7 @@ from covey.history.files import from_bytes, to_bytes
 from covey.history.profile import merged
 from covey.language import parse
 from covey.spark.build import ERRORS_SHOWN, check_columns, unreadable
+from covey.spark.conditions.names import is_case_sensitive
 from covey.spark.types import comparable, quoted, selection
 
 _ROWS = 131_072
@@ -68,7 +69,7 @@ def _names(
     elif asked.count:
         names = set(asked.attributes)
     else:
-        names = set(comparable(events.schema))
+        names = set(comparable(events.schema, is_case_sensitive(events)))
     if previous is not None and previous.events is not None:
         names |= set(previous.events.sketches)
     return sorted(names)
@@ -111,7 +112,7 @@ def _counting(dialect: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.
 
 def _seen(events: DataFrame, names: list[str], seed: int) -> EventProfile:
     # Under numbers on the way, since mapInArrow takes no column with a dot in its name.
-    chosen = selection(events.schema, names) or [("", F.lit(None).cast("string"))]
+    chosen = selection(events.schema, names, is_case_sensitive(events)) or [("", F.lit(None).cast("string"))]
     frame = events.select(*(expression.alias(str(at)) for at, (_, expression) in enumerate(chosen)))
     found = _collected(frame.mapInArrow(_sampling([name for name, _ in chosen], names, seed), _PARTS)).events
     assert found is not None

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -19,14 +20,15 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
 
-from covey.errors import CoveyError
+from covey.errors import CoveyError, skips
 from covey.filters import Filter
 from covey.matching import AddManyError, BadSubscription, Index
+from covey.matching.bulk import bad_ids
 from covey.matching.segment import Segment
 from covey.spark.conditions import Settings, bind
-from covey.spark.plain_rules import Fields, naming, plain_texts, unfit
+from covey.spark.plain_rules import Fields, constants_of, naming, plain_texts, unfit
 
-Row = tuple[str, str | Filter]
+Row = tuple[Any, str | Filter]
 
 
 @dataclass(slots=True)
@@ -99,20 +101,21 @@ class Rules:
 
 def read_rules(
     events: DataFrame,
-    rows: Sequence[tuple[str, str]],
+    rows: Sequence[tuple[Any, str]],
     settings: Settings,
     bad: Mapping[int, CoveyError] = MappingProxyType({}),
 ) -> Rules:
     """Rules as Spark reads them over these events."""
-    fields = Fields(events)
+    fields = Fields.of(events)
     texts = [text for _, text in rows]
+    bad = {**dict(bad_ids(rows)), **bad}  # before texts are looked at: the first row of an id counts, even a bad one
     plain = plain_texts(pa.array(texts, pa.large_string()))
     plain[list(bad)] = False
     if plain.any():
         places = np.flatnonzero(plain).tolist()
         trial = Index(semantics=settings.semantics, limits=settings.limits)
         report = trial.add_many([rows[place] for place in places], on_error="collect")
-        wrong = unfit(trial, fields)
+        wrong = unfit(constants_of(trial), fields)
         if wrong:
             plain &= ~naming(texts, wrong)
         plain[[places[bad.row] for bad in report.errors]] = False
@@ -124,7 +127,7 @@ def read_rules(
 
 def _bound(
     events: DataFrame,
-    rows: Sequence[tuple[str, str]],
+    rows: Sequence[tuple[Any, str]],
     plain: NDArray[np.bool_],
     settings: Settings,
     bad: Mapping[int, CoveyError],
@@ -151,7 +154,7 @@ def _bound(
 
 def index_of(
     events: DataFrame,
-    rows: Sequence[tuple[str, str]],
+    rows: Sequence[tuple[Any, str]],
     settings: Settings,
     on_error: str,
     bad: Mapping[int, CoveyError] = MappingProxyType({}),
@@ -165,15 +168,15 @@ def index_of(
     report = index.add_many(rules.rows, on_error="collect")
     errors = rules.errors + [BadSubscription(rules.places[bad.row], bad.id, bad.error) for bad in report.errors]
     errors.sort(key=lambda bad: bad.row)
-    if errors and on_error == "raise":
+    if errors and not skips(on_error):
         raise AddManyError(errors)
-    return index, errors, with_plain(rules.columns, index, Fields(events))
+    return index, errors, with_plain(rules.columns, index, Fields.of(events))
 
 
 def as_it_is(index: Index, events: DataFrame) -> Columns | None:
     """What an index's attributes are over these events; None where its rules must be read anew, as Spark reads them."""
-    fields = Fields(events)
-    if unfit(index, fields) or not all(_is_plain(part.segment) for part in index.parts()):
+    fields = Fields.of(events)
+    if unfit(constants_of(index), fields) or not all(_is_plain(part.segment) for part in index.parts()):
         return None
     return with_plain(Columns(), index, fields)
 

@@ -53,13 +53,14 @@ class Place:
         return ".".join([self.column, *(name for _, name in self.steps)])
 
 
-def selection(schema: StructType, attributes: Iterable[str]) -> list[tuple[str, Column]]:
+def selection(schema: StructType, attributes: Iterable[str], case_sensitive: bool = False) -> list[tuple[str, Column]]:
     """(name, expression) of what must cross into Python for these attributes."""
     chosen: dict[str, Place] = {}
     for attribute in attributes:
         places = list(_places(schema, attribute))
         for place in places:
-            _refuse(schema, place, attribute)
+            _refuse(place, attribute)
+            _refuse_ambiguous(schema, place, attribute, case_sensitive)
         if len(places) > 1:
             places = [Place(place.column, (), schema[place.column].dataType) for place in places]
         for place in places:
@@ -69,14 +70,17 @@ def selection(schema: StructType, attributes: Iterable[str]) -> list[tuple[str, 
     return [(name, _expression(place)) for name, place in chosen.items()]
 
 
-def comparable(schema: StructType, prefix: str = "") -> list[str]:
-    """Dotted names of all columns, and fields of structs, that filters can compare."""
+def comparable(schema: StructType, case_sensitive: bool = False, prefix: str = "") -> list[str]:
+    """Dotted names of all columns, and fields of structs, that filters can compare: a name that stands for two of them
+    is none."""
     names: list[str] = []
     for field in schema.fields:
         kind = field.dataType
+        if len(_namesakes(schema, field.name, case_sensitive)) > 1:
+            continue
         inner = kind.elementType if isinstance(kind, ArrayType) else kind
         if isinstance(kind, StructType):
-            names += comparable(kind, f"{prefix}{field.name}.")
+            names += comparable(kind, case_sensitive, f"{prefix}{field.name}.")
         elif isinstance(inner, _SCALARS):
             names.append(prefix + field.name)
     return names
@@ -85,6 +89,14 @@ def comparable(schema: StructType, prefix: str = "") -> list[str]:
 def quoted(name: str) -> str:
     """A column's name in backquotes, so that its dots are no steps."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def unused_name(wanted: str, columns: Iterable[str]) -> str:
+    """A name for a column of ours that none of these has, by itself the wanted one."""
+    taken = {name.lower() for name in columns}
+    while wanted.lower() in taken:
+        wanted += "_"
+    return wanted
 
 
 def _expression(place: Place) -> Column:
@@ -140,7 +152,7 @@ def _is_record(kind: DataType) -> bool:
     return isinstance(kind, StructType) or (isinstance(kind, MapType) and isinstance(kind.keyType, StringType))
 
 
-def _refuse(schema: StructType, place: Place, attribute: str) -> None:
+def _refuse(place: Place, attribute: str) -> None:
     kind = place.type
     inner = kind.elementType if isinstance(kind, ArrayType) else kind
     if not isinstance(inner, (*_SCALARS, NullType)):
@@ -148,8 +160,28 @@ def _refuse(schema: StructType, place: Place, attribute: str) -> None:
             f"column {place.shown!r} is of type {kind.simpleString()}, which filters can't compare, and some filter "
             f"names {attribute!r}; cast the column or drop it first"
         )
-    if schema.names.count(place.column) > 1:
-        raise CoveyError(
-            f"column {place.column!r} occurs {schema.names.count(place.column)} times and some filter names "
-            f"{attribute!r}; give each column a name of its own"
-        )
+
+
+def _refuse_ambiguous(schema: StructType, place: Place, attribute: str, case_sensitive: bool) -> None:
+    """Spark would not know which column or field is meant."""
+    within: DataType = schema
+    at = ""
+    for kind, name in (("field", place.column), *place.steps):
+        if isinstance(within, StructType):
+            same = _namesakes(within, name, case_sensitive)
+            if len(same) > 1:
+                what = f"fields of {at!r}" if at else "columns"
+                raise CoveyError(
+                    f"the name {name!r} stands for {len(same)} {what} ({', '.join(same)}) and some filter names "
+                    f"{attribute!r}; rename all but one"
+                )
+            within = within[name].dataType
+        else:
+            within = within.valueType if kind == "key" and isinstance(within, MapType) else within
+        at = f"{at}.{name}" if at else name
+
+
+def _namesakes(schema: StructType, name: str, case_sensitive: bool) -> list[str]:
+    if case_sensitive:
+        return [one for one in schema.names if one == name]
+    return [one for one in schema.names if one.lower() == name.lower()]

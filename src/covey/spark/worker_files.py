@@ -15,30 +15,31 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
-from covey.errors import CoveyError
+from covey.errors import CoveyError, IndexFileError, OnError, skips
 from covey.events import Schema
 from covey.filters import Semantics
 from covey.filters.terms import EVENT_TEXT
 from covey.limits import DEFAULT_LIMITS, Limits
 from covey.matching import BadSubscription, Index
 from covey.matching.storage import content_hash
-from covey.spark.build import OnError, add_frame, frame_rows, type_of_ids
+from covey.spark.addresses import is_address, split
+from covey.spark.build import add_frame, frame_rows, type_of_ids
 from covey.spark.conditions import Settings
 from covey.spark.conditions.binding import OnTermError
 from covey.spark.known_types import known_types
 from covey.spark.rules import Columns, as_it_is, index_of
 from covey.spark.sharding import shards
+from covey.spark.visibility import has_local_master, is_seen
 from covey.spark.workers import IndexFile
 
 Subscriptions: TypeAlias = DataFrame | Index | str | os.PathLike[str]
@@ -56,7 +57,7 @@ class Placed:
     id_type: str = "string"
     """The type that ids have in the table that they come from."""
     errors: tuple[BadSubscription, ...] = ()
-    """The rows of a DataFrame that were left out, with `on_error="collect"`."""
+    """The rows of a DataFrame that were left out, with `on_error="skip"`."""
 
 
 def place(
@@ -78,8 +79,7 @@ def place(
     """Read subscriptions as Spark reads them over the events, build what isn't built yet, split what is larger than
     the budget, and put the files where workers see them. Those that are asked of JSON texts (`as_json`) are read as the
     library reads them."""
-    if on_error not in ("raise", "collect"):
-        raise CoveyError(f"on_error {on_error!r} is not known; use raise or collect")
+    skips(on_error)  # an error where it is not known
     if on_term_error not in ("unknown", "raise"):
         raise CoveyError(f"on_term_error {on_term_error!r} is not known; use unknown or raise")
     if as_json and (functions or on_term_error != "unknown"):
@@ -92,9 +92,13 @@ def place(
     id_type = "string"
     if isinstance(subscriptions, (str, os.PathLike, Index)):
         given = subscriptions
-        index = given if isinstance(given, Index) else Index.open(linked(Path(given)), verify=False, limits=limits)
+        if isinstance(given, Index):
+            index, file = given, _saved(given)
+        else:
+            file = _here(given)
+            index = Index.open(file, verify=False, limits=limits)
         _agree(index, semantics, schema)
-        file = _saved(index) if isinstance(given, Index) else linked(Path(given))
+        id_type = "bigint" if index.integer_ids else "string"
         bound = index.schema is None and not as_json
         if bound:
             columns = as_it_is(index, events)
@@ -119,7 +123,7 @@ def place(
     if memory_budget is not None and file.stat().st_size > memory_budget:
         files = [_saved(shard) for shard in shards(file, memory_budget, limits)]
     found = tuple(_visible(events.sparkSession, path) for path in files)
-    return Placed(found, () if as_json else _needed(index), columns, id_type, tuple(errors))
+    return Placed(found, () if as_json else needed(index), columns, id_type, tuple(errors))
 
 
 def _agree(index: Index, semantics: Semantics | None, schema: Schema | None) -> None:
@@ -129,7 +133,8 @@ def _agree(index: Index, semantics: Semantics | None, schema: Schema | None) -> 
         raise CoveyError("the index has a schema of its own; leave schema out, or build the index with this one")
 
 
-def _needed(index: Index) -> tuple[str, ...]:
+def needed(index: Index) -> tuple[str, ...]:
+    """The attributes that must cross into Python: those that filters name, and those that the schema asks for."""
     if any(term.name == EVENT_TEXT for term in index.terms):
         raise CoveyError("event_text() is all of an event, and only columns that rules name leave Spark; name a column")
     names = dict.fromkeys(index.attributes)
@@ -157,6 +162,23 @@ def _saved(index: Index) -> Path:
     fresh = Path(name)
     index.save(fresh)
     target = _named_by_content(fresh)
+    os.replace(fresh, target)
+    return target
+
+
+def _here(path: str | os.PathLike[str]) -> Path:
+    """A saved index on this machine, under the name of its content."""
+    address = os.fspath(path)
+    if not is_address(address):
+        return linked(Path(path))
+    directory_there, name = split(address)
+    handle, fresh = tempfile.mkstemp(dir=directory(), suffix=".new")
+    os.close(handle)
+    try:
+        directory_there.download(name, Path(fresh))
+    except FileNotFoundError:
+        raise IndexFileError(f"{directory_there}/{name}: no such file") from None
+    target = _named_by_content(Path(fresh))
     os.replace(fresh, target)
     return target
 
@@ -195,8 +217,7 @@ def is_local(spark: SparkSession) -> bool:
 
     A Connect server with a local master may be on another machine: a task looks for a file that was just written here.
     """
-    master = str(spark.conf.get("spark.master", ""))
-    if master != "local" and not master.startswith("local["):
+    if not has_local_master(spark):
         return False
     if not is_remote():
         return True
@@ -204,19 +225,10 @@ def is_local(spark: SparkSession) -> bool:
         probe = directory() / f"probe-{uuid.uuid4().hex}"
         probe.touch()
         try:
-            found = spark.range(1).mapInArrow(_looks_for(str(probe)), "seen boolean").collect()
+            _seen[spark] = is_seen(spark, probe)
         finally:
             probe.unlink()
-        _seen[spark] = all(row.seen for row in found)
     return _seen[spark]
-
-
-def _looks_for(path: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield pa.record_batch({"seen": [os.path.exists(path)] * batch.num_rows})
-
-    return look
 
 
 _seen: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()

@@ -144,3 +144,28 @@ def test_kernels_change_the_arrays_as_their_python_functions_do() -> None:
     assert root_kernels.orphan(199, left).tolist() == root_kernels.orphan.py_func(199, right).tolist()
     for name in left._fields:
         assert (getattr(left, name) == getattr(right, name)).all(), name
+
+
+def test_many_single_values_are_found_by_value_beside_sets_of_several() -> None:
+    rng = random.Random(11)
+    shelf = Shelf()
+
+    def made(value: int) -> Conjunction:
+        wide = ValueSet.between(value, value + rng.randint(1, 40))
+        few = ValueSet.of((value, value + 1))
+        first = rng.choice((wide, few)) if rng.random() < 0.1 else ValueSet.of((value,))
+        names = [("a", first), ("b", ValueSet.between(0, rng.randint(0, 9)))]
+        return conjunction_from(names + [("c", ValueSet.of((value % 7,)))] * (rng.random() < 0.3))
+
+    for form in range(2_000):
+        shelf.put(form, made(form))
+        if form % 3 == 2:
+            shelf.drop(rng.choice(list(shelf.held)))
+        if form % 50 == 49:
+            for new in (made(rng.randint(0, form)), made(rng.randint(0, form))):
+                found = shelf.roots.search(shelf.box(new), shelf.index, BOTH, everything=True)
+                assert sorted(found.candidates) == sorted(shelf.covering(new))
+                assert sorted(found.hits) == sorted(shelf.covered(new))
+    # However many values there are, a search by one goes through few rows: they are filed by it.
+    assert (shelf.roots.store.signatures[: shelf.roots.signatures, root_kernels.PIVOT] == 0).all()
+    assert (shelf.roots.store.signatures[: shelf.roots.signatures, root_kernels.POINTS] >= 0).all()

@@ -119,8 +119,8 @@ def test_the_kernel_gives_the_bits_that_its_twin_gives() -> None:
 
     for new in range(len(index)):
         for known in range(len(index)):
-            bits = relate(new, known, *sets[3:])
-            assert bits == twin_of_relate(labels(new), labels(known)) == relate.py_func(new, known, *sets[3:])
+            bits = relate(new, known, *sets[3:8])
+            assert bits == twin_of_relate(labels(new), labels(known)) == relate.py_func(new, known, *sets[3:8])
             assert bits == sets.relation[sets.rows[new] + sets.local[known]]
 
 

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
+from covey.cli.options import ON_ERROR, IndexOptions
+from covey.file_names import FORMATS
 from covey.language import DIALECTS
 
 DEFAULT_BROKER: Final = "ws://127.0.0.1:7400"
@@ -88,10 +90,9 @@ class TraceOptions(FiguresOptions):
     event: str
 
 
-class LoadSubscriptionsOptions(FiguresOptions):
+class LoadSubscriptionsOptions(FiguresOptions, IndexOptions):
     """Of `covey load subscriptions`."""
 
-    subscriptions: str
     name: str
     client: str | None
     compacted: str | None
@@ -123,14 +124,14 @@ class TokenOptions:
     load: bool
 
 
-def add(commands: Any, positive: Callable[[str], int]) -> None:
+def add(commands: Any, positive: Callable[[str], int], filters: Callable[[argparse.ArgumentParser], None]) -> None:
     """Add all commands around brokers."""
     _broker(commands)
     _pub(commands)
     _sub(commands, positive)
     _advertise(commands)
     _operators(commands)
-    _load(commands)
+    _load(commands, filters)
     _token(commands)
 
 
@@ -226,7 +227,7 @@ def _operators(commands: Any) -> None:
         _connection(parser, named=False)
 
 
-def _load(commands: Any) -> None:
+def _load(commands: Any, filters: Callable[[argparse.ArgumentParser], None]) -> None:
     parser = commands.add_parser(
         "load",
         help="load subscriptions and profiles into a broker that runs",
@@ -240,7 +241,17 @@ def _load(commands: Any) -> None:
         description="Give a client the durable subscriptions of a saved index or a table, in the place of those that "
         "the load of this name gave before. Only what differs changes, all of it or nothing.",
     )
-    made.add_argument("subscriptions", metavar="FILE", help="a .covey index, Parquet, or lines of JSON")
+    made.add_argument(
+        "subscriptions", metavar="FILE", help="rows with an id and a filter, as JSON lines, CSV or Parquet, or an index"
+    )
+    made.add_argument("--format", dest="subscriptions_format", choices=FORMATS, help="by itself told by the name")
+    filters(made)
+    made.add_argument(
+        "--on-error",
+        choices=ON_ERROR,
+        default="raise",
+        help="load nothing if a subscription can't be used (raise, the default), or leave it out (skip)",
+    )
     made.add_argument("--name", required=True, help="the load's name; the same again replaces it")
     made.add_argument("--client", help="whose subscriptions they are; by itself the load's name")
     made.add_argument(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from covey.cli.broker.arguments import ClientOptions, ConnectionOptions
+from covey.cli.terminal import complain
 from covey.errors import CoveyError
 
 if TYPE_CHECKING:
@@ -26,11 +27,14 @@ def needs_network() -> None:
 
 
 def client(options: ClientOptions) -> Client:
-    """A client's session."""
+    """A client's session; where the connection breaks and where it is back, a line says so."""
     needs_network()
     from covey.network.sync import connect
 
-    return connect(options.broker, name=options.name, token=token(options), tls=context(options))
+    def say(state: str) -> None:
+        complain(f"{options.broker}: the connection {'broke; opening it again' if state == 'lost' else 'is back'}")
+
+    return connect(options.broker, name=options.name, token=token(options), tls=context(options), on_connection=say)
 
 
 def token(options: ConnectionOptions) -> str | None:
@@ -68,7 +72,7 @@ async def _ask(options: ConnectionOptions, path: str, body: Any, url: str, query
     who = token(options)
     headers = {} if who is None else {"Authorization": f"Bearer {who}"}
     tls = context(options)
-    address = url.replace("ws", "http", 1).rstrip("/") + path
+    address = (url if "://" in url else f"ws://{url}").replace("ws", "http", 1).rstrip("/") + path
     try:
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as http,

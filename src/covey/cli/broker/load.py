@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from covey.cli.broker.arguments import FiguresOptions, LoadDropOptions, LoadProfileOptions, LoadSubscriptionsOptions
 from covey.cli.broker.connection import context, needs_network, token
-from covey.cli.terminal import aligned
+from covey.cli.subscriptions import index_of
+from covey.cli.terminal import aligned, complain, watched
+from covey.file_names import is_index
 
 if TYPE_CHECKING:
     from covey.network.load_client import Loaded
@@ -21,8 +23,15 @@ def subscriptions(options: LoadSubscriptionsOptions) -> int:
     from covey.network.load_client import load_subscriptions
 
     assert options.name is not None
+    # Whatever is wrong with rows is said of all of them here, before the broker is asked; an index it reads itself.
+    given: Any = options.subscriptions
+    if not is_index(given):
+        index, unused = index_of(options, shown=watched())
+        given = index.rows()
+        if unused.count:
+            complain(f"left out {unused}")
     found = load_subscriptions(
-        options.broker, options.name, options.client or options.name, options.subscriptions,
+        options.broker, options.name, options.client or options.name, given,
         compacted=options.compacted, token=token(options), tls=context(options),
     )  # fmt: skip
     print(json.dumps(asdict(found)) if options.json else _line(found))

@@ -12,7 +12,7 @@ from typing import Any, Final
 from covey.cli.broker.arguments import PubOptions
 from covey.cli.broker.connection import client
 from covey.cli.terminal import complain
-from covey.errors import EventError
+from covey.errors import CoveyError, EventError
 
 BATCH: Final = 500
 """Lines published at a time where they come faster than they can be published one by one."""
@@ -21,10 +21,14 @@ BATCH: Final = 500
 def run(options: PubOptions) -> int:
     """Publish events."""
     count = 0
-    with client(options) as publisher:
-        for batch in _batches(options.listed):
-            publisher.publish(batch, durable=options.durable)
-            count += len(batch)
+    try:
+        with client(options) as publisher:
+            for batch in _batches(options.listed):
+                publisher.publish(batch, durable=options.durable)
+                count += len(batch)
+    except CoveyError as error:
+        before = f"the first {count:,} events went out before" if count else "no event is known to have gone out"
+        raise CoveyError(f"{error}; {before}") from None
     if options.verbose:
         complain(f"{count:,} published")
     return 0

@@ -60,12 +60,22 @@ def _print(found: Any, as_json: bool, lines: Any) -> None:
     print(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(lines(found)))
 
 
+def _measured(pruning: dict[str, Any]) -> str:
+    """Why a broker prunes as it does, where it chose that itself."""
+    if not pruning["auto"]:
+        return ""
+    used = ", ".join(f"{name} {pruning[name]:.0%}" for name in ("memory", "bandwidth", "processing"))
+    return f" ({'settled' if pruning['settled'] else 'trying'}; in use: {used})"
+
+
 def _status_lines(found: dict[str, Any]) -> Iterator[str]:
     yield f"broker {found['broker']} ({found['strategy']})"
     yield f"  clients {found['clients']:,}, connected {found['connected']:,}"
     yield f"  subscriptions {found['subscriptions']:,}, advertisements {found['advertisements']:,}"
     yield f"  routing table {found['entries']:,} entries; {found['queued']:,} deliveries wait"
     yield f"  published here {found['published']:,}; messages sent {found['sent']:,}"
+    if (pruning := found.get("pruning")) is not None:
+        yield f"  pruned by {pruning['dimension']}, {pruning['share']:.0%} of all prunings{_measured(pruning)}"
     for link in found["links"]:
         state = "failed" if link["failed"] else "open" if link["open"] else "closed"
         tree = "in the tree" if link["in_tree"] else "not in the tree"

@@ -6,16 +6,14 @@ import argparse
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from covey.cli.options import ColumnOptions, MeaningOptions
-from covey.cli.sources import FORMATS, Format
+from covey.cli.options import ON_ERROR, ColumnOptions, MeaningOptions
+from covey.errors import OnError
+from covey.file_names import FORMATS, Format
 from covey.filters.semantics import SEMANTICS, Semantics
 from covey.language import DIALECTS
 
 Form: TypeAlias = Literal["array", "pairs"]
 FORMS: Final[tuple[Form, ...]] = get_args(Form)
-
-
-OnError: TypeAlias = Literal["raise", "collect"]
 
 
 class SessionOptions:
@@ -140,10 +138,10 @@ def _match(actions: Any, filters: Callable[[argparse.ArgumentParser], None], pos
     filters(parser)
     parser.add_argument(
         "--on-error",
-        choices=("raise", "collect"),
+        choices=ON_ERROR,
         default="raise",
         help="stop at subscriptions and rows that can't be used (raise, the default), or report the subscriptions, "
-        "drop the rows and go on (collect)",
+        "drop the rows and go on (skip)",
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     add_session(parser, positive)
@@ -178,9 +176,9 @@ def _stream(actions: Any, positive: Callable[[str], int]) -> None:
     _dialect(parser)
     parser.add_argument(
         "--on-error",
-        choices=("raise", "collect"),
-        default="collect",
-        help="note bad changes in the checkpoint and go on (collect, the default), or stop (raise)",
+        choices=ON_ERROR,
+        default="skip",
+        help="note bad changes in the checkpoint and go on (skip, the default), or stop (raise)",
     )
     add_session(parser, positive, remote=False)
 

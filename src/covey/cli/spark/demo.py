@@ -26,11 +26,11 @@ from rich.table import Table
 
 from covey.cli.arguments import DemoOptions
 from covey.cli.demo import NOTICE, PATIENCE, load_kernels, show_matches, show_wishes, timed
-from covey.cli.sources import INDEX_SUFFIX
 from covey.cli.spark.page import Batch, Page, html
 from covey.cli.spark.session import cores, job_progress, session
 from covey.cli.stocks import Market, changes, market, quotes, wishes
 from covey.errors import CoveyError
+from covey.file_names import INDEX_SUFFIX
 from covey.matching import Index, Statistics
 
 if TYPE_CHECKING:

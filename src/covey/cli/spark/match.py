@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from covey.cli.arguments import UsageError
-from covey.cli.sources import INDEX_SUFFIX, is_index
 from covey.cli.spark.arguments import SparkMatchOptions
 from covey.cli.spark.session import cores, is_local, job_progress, session
 from covey.cli.spark.sources import TABLE, read_events, read_subscriptions, rows
 from covey.cli.subscriptions import schema_of
 from covey.cli.terminal import BadRowsError, Report, complain, one_line
 from covey.errors import CoveyError
+from covey.file_names import INDEX_SUFFIX, is_index
 from covey.matching import AddManyError, BadSubscription, Index
 
 if TYPE_CHECKING:
@@ -119,11 +119,11 @@ def _index(spark: SparkSession, options: SparkMatchOptions, scratch: Path) -> Bu
                 read_subscriptions(spark, options.subscriptions, options), path,
                 id=options.id_column, filter=options.filter_column, dialect=options.dialect,
                 semantics=options.semantics or "sql", schema=schema_of(options),
-                on_error="raise" if options.on_error == "raise" else "collect",
+                on_error=options.on_error,
             )  # fmt: skip
     except AddManyError as error:
         _say(report, error.errors)
-        raise BadRowsError(f"{report} can't be used, so nothing was done; --on-error collect goes on without") from None
+        raise BadRowsError(f"{report} can't be used, so nothing was done; --on-error skip goes on without") from None
     _say(report, added.errors)
     return Built(path, added.added, time.perf_counter() - start, report.count)
 

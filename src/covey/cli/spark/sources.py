@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from covey.cli.sources import FORMATS, SUFFIXES, Format
 from covey.cli.spark.arguments import EventOptions, SparkCompactOptions, SparkStreamOptions, TableOptions
 from covey.cli.spark.session import is_local
 from covey.errors import CoveyError
+from covey.file_names import FORMATS, SUFFIXES, Format
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from covey.cli.arguments import UsageError
-from covey.cli.sources import is_index
 from covey.cli.spark.arguments import SparkStreamOptions
 from covey.cli.spark.session import session
 from covey.cli.spark.sources import TABLE, read_event_stream, read_subscriptions
 from covey.errors import CoveyError
+from covey.file_names import is_index
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,7 +85,7 @@ def run(options: SparkStreamOptions) -> int:
                 semantics=options.semantics or "sql",
                 dialect=options.dialect,
                 trigger="availableNow" if options.once else _interval(options.trigger),
-                on_error="raise" if options.on_error == "raise" else "collect",
+                on_error=options.on_error,
                 listener=followed.hear,
             )
             _follow(query, followed)

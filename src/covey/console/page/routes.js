@@ -111,6 +111,15 @@ function Heard({ peer, table }) {
     <//>`;
 }
 
+// By what neighbours' entries are pruned, how far, and, where the broker chose that itself, why.
+function prunedBy(pruning) {
+  const percent = (share) => `${Math.round(100 * share)} %`;
+  const what = `What neighbours told is pruned by ${pruning.dimension}, ${percent(pruning.share)} of all prunings`;
+  if (!pruning.auto) return `${what}.`;
+  const used = ["memory", "bandwidth", "processing"].map((name) => `${name} ${percent(pruning[name])}`).join(", ");
+  return `${what}: chosen by what is in use (${used}), ${pruning.settled ? "and settled" : "and being tried"}.`;
+}
+
 export function Routes() {
   const { data, error } = usePoll("v1/console/routes", {}, LOOK_SECONDS);
   const [chosen, setChosen] = useState("");
@@ -122,7 +131,7 @@ export function Routes() {
   }
   const peer = data.links.some((link) => link.peer === chosen) ? chosen : data.links[0].peer;
   return html`
-    <p class="lead">${STRATEGIES[data.strategy]} ${data.advertisements && "Subscriptions go only where something that overlaps them is advertised."}</p>
+    <p class="lead">${STRATEGIES[data.strategy]} ${data.advertisements && "Subscriptions go only where something that overlaps them is advertised."} ${data.pruned_by && prunedBy(data.pruned_by)}</p>
     <${Panel} title="Neighbours" id="neighbours" aside=${data.advertisements && html`
       <${Choice} label="Table" value=${table} onValue=${setTable}
         options=${[["subscriptions", "subscriptions"], ["advertisements", "advertisements"]]} />`}>

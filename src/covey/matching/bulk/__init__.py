@@ -3,6 +3,16 @@
 Gives what `covey.matching.index` gets from single ones too; knows nothing of the index or its state.
 """
 
-from covey.matching.bulk.rows import BadSubscription, bad_ids, check_id, compile_rows, listed, translated
+from covey.matching.bulk.given import Subscriptions, given_rows
+from covey.matching.bulk.rows import BadSubscription, bad_ids, compile_rows, listed, no_filter, translated
 
-__all__ = ["BadSubscription", "bad_ids", "check_id", "compile_rows", "listed", "translated"]
+__all__ = [
+    "BadSubscription",
+    "Subscriptions",
+    "bad_ids",
+    "compile_rows",
+    "given_rows",
+    "listed",
+    "no_filter",
+    "translated",
+]

@@ -17,6 +17,7 @@ from covey.filters.values import Kind
 from covey.kernels.opcodes import BOOLEAN, IS_NULL, LIST, NUMBER, STRING, TIMESTAMP
 from covey.language import check_dialect, in_sql, parse
 from covey.limits import Limits
+from covey.matching.ids import Id, check_id
 from covey.matching.learned import arranged
 from covey.matching.lowering import Flat, Lowering
 from covey.matching.options import BuildOptions
@@ -38,14 +39,8 @@ class BadSubscription:
     """A row of `add_many` that could not be added."""
 
     row: int
-    id: str
+    id: Id
     error: CoveyError
-
-
-def check_id(id: object) -> None:
-    """Ids are strings that aren't empty."""
-    if not isinstance(id, str) or not id:
-        raise CoveyError(f"a subscription's id is a string that is not empty, not {id!r}")
 
 
 def compile_rows(
@@ -135,11 +130,16 @@ def _texts(rows: Sequence[tuple[str, str | Filter]]) -> tuple[list[str], dict[in
             texts.append(str(given))
         else:
             wrong = isinstance(given, CoveyError)
-            errors[number] = (
-                given if wrong else FilterError(f"a filter is text or a covey filter, not {type(given).__name__}")
-            )
+            errors[number] = given if wrong else no_filter(given)
             texts.append("FALSE")
     return texts, errors
+
+
+def no_filter(given: object) -> FilterError:
+    """What is wrong with what is neither text nor a filter."""
+    if given is None:
+        return FilterError("no filter; a subscription to all events has the filter TRUE")
+    return FilterError(f"a filter is text or a covey filter, not {type(given).__name__}")
 
 
 def translated(
@@ -175,7 +175,7 @@ def bad_ids(rows: Sequence[tuple[str, str | Filter]]) -> list[tuple[int, CoveyEr
             check_id(id)
             id.encode()
             if id in seen:
-                raise DuplicateIdError(f"subscription {id!r} stands in an earlier row too")
+                raise DuplicateIdError(f"subscription {id!r} stands in an earlier row too, and the first counts")
         except CoveyError as error:
             bad.append((number, error))
         except UnicodeEncodeError as error:

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 import ssl
 from collections.abc import Callable, Generator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import aiohttp
 from aiohttp import WSMsgType
@@ -28,6 +29,7 @@ from covey.network.asyncio.deliveries import Deliveries
 from covey.network.asyncio.subscription import LoadedSubscriptions, Subscription, SubscriptionGroup
 from covey.network.backoff import Backoff
 from covey.network.client_protocol import ClientProtocol, pack
+from covey.network.client_values import address_of, travelling
 from covey.network.errors import (
     ClosedError,
     ConnectionLostError,
@@ -52,6 +54,11 @@ from covey.routing.messages import (
     Welcome,
 )
 
+ConnectionState: TypeAlias = Literal["connected", "lost", "closed"]
+OnConnection: TypeAlias = Callable[[ConnectionState], object]
+
+_log = logging.getLogger("covey.network.client")
+
 OPEN_SECONDS: Final = 10.0
 """Until a connection must be open and the broker must have said Welcome."""
 FAREWELL_SECONDS: Final = 2.0
@@ -70,9 +77,10 @@ class Client:
 
     def __init__(
         self, url: str, name: str | None, token: str | None, tls: ssl.SSLContext | None, reconnect: bool,
-        message_bytes: int,
+        message_bytes: int, on_connection: OnConnection | None = None,
     ) -> None:  # fmt: skip
-        self.url = url
+        self.url = address_of(url)
+        self._on_connection = on_connection
         self.name = name
         """What the client called itself; None for a name of the broker's making."""
         # A client without a name of its own must have the same one after a reconnection.
@@ -90,6 +98,7 @@ class Client:
         self._unheld = asyncio.Event()
         self._unheld.set()
         self._end: NetworkError | None = None
+        self._away = False
         self._running: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
 
@@ -99,6 +108,13 @@ class Client:
     def broker(self) -> str:
         """The broker's id; empty while there is no connection."""
         return self._protocol.broker
+
+    @property
+    def state(self) -> ConnectionState:
+        """ "connected"; "lost" while a broken connection is opened again; "closed" for good."""
+        if self._end is not None:
+            return "closed"
+        return "connected" if self.broker else "lost"
 
     @property
     def missed(self) -> int:
@@ -244,7 +260,7 @@ class Client:
         self._check_open()
         given = [events] if isinstance(events, Mapping) else events
         # They are packed before anyone can change them.
-        listed = [event if type(event) is dict else dict(event) for event in given]
+        listed = list(map(travelling, given))
         # A publication that the broker holds back would keep it from reading acknowledgements behind it.
         while self.held and self._end is None:
             await self._unheld.wait()
@@ -348,6 +364,10 @@ class Client:
             if not self._welcomed.is_set() or not self._reconnect:
                 self._fail(problem)
                 return
+            if not self._away:
+                self._away = True
+                _log.info("%s; opening it again", problem)
+                self._tell("lost")
             await asyncio.sleep(backoff.pause())
 
     async def _session(self, backoff: Backoff) -> None:
@@ -428,6 +448,17 @@ class Client:
                 self._released()
                 self._welcomed.set()
                 self._wake.set()
+                if self._away:
+                    self._away = False
+                    _log.info("the connection to %s is back", self.url)
+                    self._tell("connected")
+
+    def _tell(self, state: ConnectionState) -> None:
+        if self._on_connection is not None:
+            try:
+                self._on_connection(state)
+            except Exception:
+                _log.exception("on_connection failed")
 
     def _released(self) -> None:
         """Let publications go on, or wait, as the broker says."""
@@ -459,12 +490,14 @@ class Client:
 class connect:  # noqa: N801
     """Open a client's session: `async with connect(url) as client`, or `client = await connect(url)`.
 
-    `url` is the broker's address, such as `ws://127.0.0.1:7400`, or `wss://…` with TLS.
+    `url` is the broker's address, such as `ws://127.0.0.1:7400`, or `wss://…` with TLS; without a scheme it is `ws://`.
     `name` is what the client is known by when it comes back; durable subscriptions need one.
     `token` says who it is, where the broker asks (`covey token`).
     `tls` is a context from `covey.network.client_context`, for an authority or certificate of one's own.
     `reconnect` opens a broken connection again; with False it ends the client.
     `message_bytes` is the broker's limit of that name: what is larger is refused here already.
+    `on_connection` is called with "lost" when the connection breaks, and with "connected" when it is back; both are
+    logged too, by the logger `covey.network.client`.
     """
 
     def __init__(
@@ -476,8 +509,11 @@ class connect:  # noqa: N801
         tls: ssl.SSLContext | None = None,
         reconnect: bool = True,
         message_bytes: int = 1 << 20,
+        on_connection: OnConnection | None = None,
     ) -> None:
-        self._make: Callable[[], Client] = lambda: Client(url, name, token, tls, reconnect, message_bytes)
+        self._make: Callable[[], Client] = lambda: Client(
+            url, name, token, tls, reconnect, message_bytes, on_connection
+        )
         self._client: Client | None = None
 
     async def _opened(self) -> Client:

@@ -73,14 +73,16 @@ class Inbox(ABC):
         self._end: NetworkError | None = None
         self._closed = False
 
-    async def get(self) -> Delivery:
-        """The next delivery. Raises SubscriptionEndedError once the lease has ended."""
-        await self._wait()
+    async def get(self, timeout: float | None = None) -> Delivery:
+        """The next delivery; raises TimeoutError after `timeout` seconds without one, and SubscriptionEndedError once
+        the lease has ended."""
+        await self._wait(timeout)
         return self._handed_out([self._queue.popleft()])[0]
 
-    async def get_many(self) -> list[Delivery]:
-        """All deliveries that are there, in order; waits until there is one. No more can be than the credit allows."""
-        await self._wait()
+    async def get_many(self, timeout: float | None = None) -> list[Delivery]:
+        """All deliveries that are there, in order; waits as `get` does until there is one. No more can be than the
+        credit allows."""
+        await self._wait(timeout)
         deliveries = list(self._queue)
         self._queue.clear()
         return self._handed_out(deliveries)
@@ -106,15 +108,17 @@ class Inbox(ABC):
         with contextlib.suppress(ClosedError):
             await self.close()
 
-    async def _wait(self) -> None:
+    async def _wait(self, timeout: float | None) -> None:
         self._done_with_last()
-        while not self._queue:
-            if self._end is not None:
-                raise self._end
-            if self._closed:
-                raise ClosedError(f"{self} is closed")
-            self._ready.clear()
-            await self._ready.wait()
+        # Only the waiting has a deadline: a delivery is either taken or left, never taken by nobody.
+        async with asyncio.timeout(timeout):
+            while not self._queue:
+                if self._end is not None:
+                    raise self._end
+                if self._closed:
+                    raise ClosedError(f"{self} is closed")
+                self._ready.clear()
+                await self._ready.wait()
 
     def _handed_out(self, deliveries: list[Delivery]) -> list[Delivery]:
         self._deliveries.take(deliveries)

@@ -36,6 +36,11 @@ class Client:
         return self._inner.broker
 
     @property
+    def state(self) -> asynchronous.ConnectionState:
+        """ "connected"; "lost" while a broken connection is opened again; "closed" for good."""
+        return self._inner.state
+
+    @property
     def missed(self) -> int:
         """Deliveries that the broker dropped because this client was too slow, or away for too long."""
         return self._inner.missed
@@ -138,22 +143,26 @@ def connect(
     tls: ssl.SSLContext | None = None,
     reconnect: bool = True,
     message_bytes: int = 1 << 20,
+    on_connection: asynchronous.OnConnection | None = None,
 ) -> Client:
     """Open a client's session: `with connect_sync(url) as client`.
 
-    `url` is the broker's address, such as `ws://127.0.0.1:7400`, or `wss://…` with TLS.
+    `url` is the broker's address, such as `ws://127.0.0.1:7400`, or `wss://…` with TLS; without a scheme it is `ws://`.
     `name` is what the client is known by when it comes back; durable subscriptions need one.
     `token` says who it is, where the broker asks (`covey token`).
     `tls` is a context from `covey.network.client_context`, for an authority or certificate of one's own.
     `reconnect` opens a broken connection again; with False it ends the client.
     `message_bytes` is the broker's limit of that name: what is larger is refused here already.
+    `on_connection` is called with "lost" when the connection breaks, and with "connected" when it is back, in the
+    client's thread: it must not wait for the client. Both are logged too, by the logger `covey.network.client`.
     """
     loop = Loop()
 
     async def open() -> asynchronous.Client:
         return await asynchronous.connect(
-            url, name=name, token=token, tls=tls, reconnect=reconnect, message_bytes=message_bytes
-        )
+            url, name=name, token=token, tls=tls, reconnect=reconnect, message_bytes=message_bytes,
+            on_connection=on_connection,
+        )  # fmt: skip
 
     try:
         return Client(loop.run(open()), loop)

@@ -77,11 +77,11 @@ class Inbox:
 
     def get(self, timeout: float | None = None) -> Delivery:
         """The next delivery; raises TimeoutError after `timeout` seconds without one."""
-        return Delivery(self._loop.run(_within(timeout, self._inner.get())), self._loop)
+        return Delivery(self._loop.run(self._inner.get(timeout)), self._loop)
 
     def get_many(self, timeout: float | None = None) -> list[Delivery]:
         """All deliveries that are there, in order; waits as `get` does until there is one."""
-        found = self._loop.run(_within(timeout, self._inner.get_many()))
+        found = self._loop.run(self._inner.get_many(timeout))
         return [Delivery(delivery, self._loop) for delivery in found]
 
     def __iter__(self) -> Iterator[Delivery]:
@@ -120,9 +120,3 @@ class SubscriptionGroup(Inbox):
     def __init__(self, inner: asynchronous.SubscriptionGroup, loop: Loop) -> None:
         super().__init__(inner, loop)
         self.filters = inner.filters
-
-
-async def _within(seconds: float | None, work: Coroutine[Any, Any, Result]) -> Result:
-    # The deadline is kept in the loop: a delivery is either taken or left, never taken by nobody.
-    async with asyncio.timeout(seconds):
-        return await work

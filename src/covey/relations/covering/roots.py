@@ -35,7 +35,7 @@ Longs = NDArray[np.int64]
 
 _OF_FORM: Final = ("parent", "child", "after", "before", "boolean")
 _OF_HANDLE: Final = ("place_bucket", "place_row")
-_NOTHING_YET: Final = {"parent", "child", "first_bucket"}
+_NOTHING_YET: Final = {"parent", "child", "first_bucket", "variable_bucket"}
 
 
 class Box(NamedTuple):
@@ -100,6 +100,7 @@ class RootStore:
     def search(self, box: Box, index: VariableIndex, wanted: int, *, everything: bool = False) -> Found:
         """One pass over the roots; see `root_kernels.search`."""
         self._make_scratch(index, len(box.variables))
+        self._make_room_for_variables(index)
         rows = int(self.store.marks[kernels.ROWS])
         hits, maybe = np.empty(rows, np.int64), np.empty(rows, np.int64)
         variables = np.array(box.variables, np.int32)
@@ -116,6 +117,7 @@ class RootStore:
         decide, since Boolean forms may have to do with it."""
         widest = max((len(box.variables) for box in boxes), default=0)
         self._make_scratch(index, widest)
+        self._make_room_for_variables(index)
         signatures = np.fromiter((box.signature for box in boxes), np.int64, len(boxes))
         lengths = np.fromiter((len(box.variables) for box in boxes), np.int64, len(boxes))
         firsts = np.cumsum(lengths) - lengths
@@ -132,6 +134,7 @@ class RootStore:
 
     def add_row(self, handle: int, box: Box, index: VariableIndex) -> None:
         """File a root's row."""
+        self._make_room_for_variables(index)
         while kernels.crowded(box.signature, self.store):
             self._make_room_for_rows()
         variables = np.array(box.variables, np.int32)
@@ -165,8 +168,9 @@ class RootStore:
     def any_root(self) -> int | None:
         """Some root that has a row; None where there is none."""
         store = self.store
-        for signature in np.flatnonzero(store.first_bucket[: len(self._signatures)] >= 0)[:1]:
-            return int(store.cells[store.buckets[store.first_bucket[signature], 0]]) >> 1
+        for signature in np.flatnonzero(store.signatures[: len(self._signatures), kernels.ROWS_HERE])[:1]:
+            bucket = max(store.first_bucket[signature], store.signatures[signature, kernels.POINTS])
+            return int(store.cells[store.buckets[bucket, 0]]) >> 1
         return None
 
     def tidy(self) -> None:
@@ -186,7 +190,7 @@ class RootStore:
         store = self.store
         start = self._attributes_used - len(attributes)
         store.attributes[start : self._attributes_used] = attributes
-        record = (len(attributes), start, -1, 0, kernels.PIVOT_FROM, -1, -1)
+        record = (len(attributes), start, -1, 0, kernels.PIVOT_FROM, -1, -1, -1)
         store.signatures[signature, : len(record)] = record
         store.marks[kernels.SIGNATURES] = signature + 1
         self._mask(signature, attributes)
@@ -218,6 +222,9 @@ class RootStore:
         self._slots = grown(self._slots, index.attributes, -1)
         self._columns = grown(self._columns, width)
         self._asked = grown(self._asked, width)
+
+    def _make_room_for_variables(self, index: VariableIndex) -> None:
+        self._grow(("variable_bucket",), len(index.sets.points))
 
     def _make_room_for_rows(self) -> None:
         self._grow(("buckets",), 2 * len(self.store.buckets))

@@ -79,6 +79,7 @@ class VariableIndex:
             np.zeros(64, np.int64),
             np.zeros(64, np.int64),
             np.zeros(256, np.int64),
+            np.zeros(64, np.uint8),
         )
 
     def __len__(self) -> int:
@@ -131,12 +132,12 @@ class VariableIndex:
         sets = self._sets
         if attribute.square >= 0:
             return bool(sets.relation[sets.rows[given] + sets.local[asked]] & COVERED)
-        return bool(relate(given, asked, *sets[3:]) & COVERED)
+        return bool(relate(given, asked, *sets[3:8]) & COVERED)
 
     def consequences(self, variable: int) -> frozenset[int]:
         """A row of the least table (figure 8): the variables that directly follow from one."""
         attribute, _ = self._owned(variable)
-        return frozenset(direct_consequences(variable, _members(attribute), *self._sets).tolist())
+        return frozenset(direct_consequences(variable, _members(attribute), *self._sets[:8]).tolist())
 
     def _owned(self, variable: int) -> tuple[_Attribute, ValueSet]:
         owner = self._owner[variable]
@@ -159,6 +160,7 @@ class VariableIndex:
             self._uses.append(0)
             self._make_room(variable + 1)
         places = places_of(values)
+        self._sets.points[variable] = len(places) == 2 and places[0][:2] == places[1][:2]
         moved = attribute.line.take(places)
         self._write_labels(variable, attribute.line.labels(places))
         if moved:
@@ -187,6 +189,7 @@ class VariableIndex:
                 cuts=grown(sets.cuts, variables),
                 low=grown(sets.low, variables),
                 high=grown(sets.high, variables),
+                points=grown(sets.points, variables),
             )
 
     def _write_labels(self, variable: int, labels: list[int]) -> None:
@@ -223,7 +226,7 @@ class VariableIndex:
             sets.rows[variable] = -1
             return
         sets.rows[variable] = attribute.square + number * attribute.stride
-        relate_to_all(variable, _members(attribute, variable), *sets)
+        relate_to_all(variable, _members(attribute, variable), *sets[:8])
 
     def _enlarge(self, attribute: _Attribute) -> None:
         """Move an attribute's square to a place twice as wide, or give it up where that is beyond a limit."""

@@ -81,6 +81,8 @@ class MergerTable(Generic[Id]):
         self._mergers: dict[_Key, dict[Merger[Id], Shape]] = {}
         self._arrivals = 0
         self._last = 0.0
+        self._since: float | None = None
+        """Since when arrivals are counted: the last merging, or before any, the first time that it was asked for."""
 
     def __len__(self) -> int:
         """How many entries there are; of subscriptions, `len(table.subscriptions)`."""
@@ -155,16 +157,19 @@ class MergerTable(Generic[Id]):
             max_pieces=self._max_pieces,
             progress=progress,
         )
-        self._arrivals, self._last = 0, now
+        self._arrivals, self._last, self._since = 0, now, now
         wanted = dict.fromkeys(merged)
         removed = tuple(entry for entry in self._entries if entry not in wanted)
         return self._change(tuple(entry for entry in wanted if entry not in self._entries), removed)
 
     def due(self, now: float, *, bandwidth: float = 0.0) -> bool:
-        """Whether the policy says to merge now."""
+        """Whether the policy says to merge now. `bandwidth` is what the caller measures, in its own unit."""
+        if self._since is None and self._arrivals:
+            self._since = now
         return self.policy.due(
             now,
             last=self._last,
+            since=self._since,
             size=len(self._entries),
             arrivals=self._arrivals,
             group_size=0.0 if self.policy.at_group_size is None else self.group_size(),

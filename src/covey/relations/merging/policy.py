@@ -34,17 +34,27 @@ class MergingPolicy:
                 raise CoveyError(f"merging policy {field.name} is {value!r}; give a number above 0, or None")
 
     def due(
-        self, now: float, *, last: float, size: int, arrivals: int, group_size: float = 0.0, bandwidth: float = 0.0
+        self,
+        now: float,
+        *,
+        last: float,
+        size: int,
+        arrivals: int,
+        group_size: float = 0.0,
+        bandwidth: float = 0.0,
+        since: float | None = None,
     ) -> bool:
-        """Whether to merge now. Where nothing came since the last time (`last`), there is nothing to gain."""
+        """Whether to merge now. Where nothing came since the last time (`last`), there is nothing to gain. Arrivals are
+        counted from `since` on, where that isn't the last time: before the first there was none."""
         if not arrivals:
             return False
         elapsed = now - last
+        counted = now - (last if since is None else since)
         return (
             _reached(self.every, elapsed)
             or _reached(self.at_size, size)
             or _reached(self.at_arrivals, arrivals)
-            or (self.at_rate is not None and elapsed > 0 and arrivals / elapsed >= self.at_rate)
+            or (self.at_rate is not None and counted > 0 and arrivals / counted >= self.at_rate)
             or _reached(self.at_group_size, group_size)
             or _reached(self.at_bandwidth, bandwidth)
         )

@@ -28,7 +28,7 @@ from covey.filters.semantics import check_semantics
 from covey.history import Profile
 from covey.language import parse
 from covey.relations.compaction import Step
-from covey.spark.build import ERRORS_SHOWN, check_columns, unreadable
+from covey.spark.build import ERRORS_SHOWN, check_columns, type_of_ids, unreadable
 from covey.spark.compact.covering import cover
 from covey.spark.compact.forms import NORMAL, normalising
 from covey.spark.compact.merging import merge_imperfectly, merge_perfectly, prune_each
@@ -40,8 +40,8 @@ class Compaction:
     """A smaller table, and how it became so."""
 
     table: DataFrame
-    """id string, filter string, stands_for array<string>: the ids of the subscriptions behind an entry, its own first
-    among equals; every id is in just one entry."""
+    """id, filter string, stands_for: the ids of the subscriptions behind an entry, as an array, its own first among
+    equals; every id is in just one entry. Ids have the type that they have in the table that was given."""
     steps: list[Step]
 
 
@@ -70,11 +70,13 @@ def compact(
     if (imt or prune) and (profile is None or profile.events is None):
         raise CoveyError("imt and prune need profile= with events: how much more a filter matches depends on them")
     check_columns(subscriptions, id, filter)
+    id_type = type_of_ids(subscriptions, id)
     rows = subscriptions.select(
         F.col(quoted(id)).cast("string").alias("id"), F.col(quoted(filter)).cast("string").alias("filter")
     )
     normal = rows.mapInArrow(normalising(semantics, dialect), NORMAL).localCheckpoint()
     _refuse_bad(normal)
+    _refuse_ids(normal)
     count = normal.count()
     steps: list[Step] = []
     table = _kept(steps, "identity", count, _identical(normal.withColumn("stands_for", F.array("id"))))
@@ -93,7 +95,8 @@ def compact(
         pruned = _identical(prune_each(table, semantics, profile, prune))
         table = _kept(steps, f"pruning up to {prune:g}", steps[-1].after, pruned)
         table = _kept(steps, "covering of the pruned", steps[-1].after, cover(table, semantics))
-    return Compaction(table.select("id", "filter", "stands_for"), steps)
+    ids = F.col("id").cast(id_type).alias("id"), F.col("stands_for").cast(f"array<{id_type}>").alias("stands_for")
+    return Compaction(table.select(ids[0], "filter", ids[1]), steps)
 
 
 def _kept(steps: list[Step], name: str, before: int, table: DataFrame) -> DataFrame:
@@ -110,6 +113,22 @@ def _refuse_bad(normal: DataFrame) -> None:
     if count:
         shown = bad.orderBy("id").limit(ERRORS_SHOWN).collect()
         raise unreadable(count, [f"{row.id}: {row.error}" for row in shown])
+
+
+def _refuse_ids(normal: DataFrame) -> None:
+    """An entry stands for ids, so that each row needs one, and one of its own."""
+    found = normal.groupBy("id").agg(F.count("*").alias("rows")).where("id IS NULL OR id = '' OR rows > 1")
+    count = found.count()
+    if count:
+        shown = found.orderBy("id").limit(ERRORS_SHOWN).collect()
+        raise unreadable(count, [_wrong_id(row.id, row.rows) for row in shown])
+
+
+def _wrong_id(id: str | None, rows: int) -> str:
+    if not id:
+        times = "a row has" if rows == 1 else f"{rows:,} rows have"
+        return f"{times} {'NULL' if id is None else 'an empty text'} for an id"
+    return f"the id {id!r} stands in {rows:,} rows"
 
 
 def _identical(entries: DataFrame) -> DataFrame:

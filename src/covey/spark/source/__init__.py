@@ -3,6 +3,6 @@
 May import the brokers' clients (`covey.network`); what reads and matches DataFrames needn't know of it.
 """
 
-from covey.spark.source.data_source import register
+from covey.spark.source.data_source import register_source
 
-__all__ = ["register"]
+__all__ = ["register_source"]

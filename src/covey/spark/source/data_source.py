@@ -80,13 +80,15 @@ def _check_writable(schema: StructType, overwrite: bool) -> None:
     check_published(schema)
 
 
-def register(spark: SparkSession) -> None:
-    """Make `format("covey")` known to a session."""
+def register_source(spark: SparkSession, *, needed: bool = True) -> None:
+    """Make `format("covey")` known to a session; what is missing for it is an error only where it is `needed`."""
     for module, remedy in (
         ("aiohttp", "pip install 'covey[broker]'"),
         ("msgspec", "pip install 'covey[broker]'"),
         ("pyspark.sql.streaming.datasource", "format('covey') needs PySpark 4.2 or newer"),
     ):
         if find_spec(module) is None:
-            raise CoveyError(f"{module} is not installed; {remedy}")
+            if needed:
+                raise CoveyError(f"{module} is not installed; {remedy}")
+            return
     spark.dataSource.register(CoveySource)

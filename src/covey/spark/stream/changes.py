@@ -20,18 +20,21 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
-from covey.errors import CoveyError, IndexFileError
-from covey.filters import Semantics
+from covey.errors import CoveyError, IndexFileError, OnError, skips
 from covey.matching import Index
+from covey.spark.addresses import is_address
 from covey.spark.only_spark import add_rules
 from covey.spark.stream.journal import local_path, write_durably
+from covey.spark.stream.remote_changes import RemoteChanges
+from covey.spark.stream.settings import RuleSettings
 from covey.spark.stream.snapshots import Snapshot, SnapshotStore
 from covey.spark.stream.sources import (
     BadChange,
     Change,
     ChangeDirectory,
+    RowNames,
     Source,
     SubscriptionTable,
     Table,
@@ -41,7 +44,6 @@ from covey.spark.stream.sources import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-OnError = Literal["raise", "collect"]
 _SHOWN = 10
 
 
@@ -56,20 +58,26 @@ class BadChangesError(CoveyError):
         super().__init__(f"{len(bad):,} changes of subscriptions can't be applied:\n" + "\n".join(lines))
 
 
-def source_of(subscriptions: str | os.PathLike[str] | Table | DataFrame | Source) -> Source:
+def source_of(
+    subscriptions: str | os.PathLike[str] | Table | DataFrame | Source, settings: RuleSettings | None = None
+) -> Source:
     """What `subscriptions=` may be: a directory of change files, a table or a function that returns it."""
+    names = RowNames() if settings is None else RowNames(settings.id, settings.filter)
+    written = (settings or RuleSettings()).written
+    if isinstance(subscriptions, str) and is_address(subscriptions):
+        return RemoteChanges(subscriptions, names)
     if isinstance(subscriptions, (str, os.PathLike)):
         path = local_path(subscriptions, "subscriptions")
         if not path.is_dir():
             raise CoveyError(f"subscriptions {str(path)!r} is not a directory of change files")
-        return ChangeDirectory(path)
-    if isinstance(subscriptions, (ChangeDirectory, SubscriptionTable)):
+        return ChangeDirectory(path, names)
+    if isinstance(subscriptions, Source):
         return subscriptions
     if callable(subscriptions):
-        return SubscriptionTable(subscriptions)
+        return SubscriptionTable(subscriptions, names, written)
     if hasattr(subscriptions, "toArrow"):
         table = cast("DataFrame", subscriptions)
-        return SubscriptionTable(lambda: table)
+        return SubscriptionTable(lambda: table, names, written)
     raise CoveyError(
         "subscriptions are a directory of change files, a DataFrame or a function that returns one, "
         f"not {type(subscriptions).__name__}"
@@ -84,22 +92,19 @@ class SubscriptionLog:
         directory: str | os.PathLike[str],
         source: Source,
         *,
-        semantics: Semantics = "sql",
-        dialect: str = "sql",
-        on_error: OnError = "collect",
-        functions: Sequence[str] = (),
+        settings: RuleSettings | None = None,
+        on_error: OnError = "skip",
     ) -> None:
-        if on_error not in ("raise", "collect"):
-            raise CoveyError(f"on_error {on_error!r} is not known; use raise or collect")
         self.directory = Path(directory)
         self._source = source
-        self._semantics = semantics
-        self._on_error = on_error
-        self._functions = tuple(functions)
-        self._store = SnapshotStore(self.directory / "index", semantics)
+        self._settings = settings = settings or RuleSettings()
+        self._skips = skips(on_error)
+        self._store = SnapshotStore(self.directory / "index", settings)
         self._bad = self.directory / "bad"
         self.version = 0
-        self.index = Index(semantics=semantics, dialect=dialect)
+        self.index = Index(
+            semantics=settings.meaning, dialect=settings.dialect, schema=settings.schema, limits=settings.limits
+        )
         """The subscriptions at the current version."""
         self.waiting = 0
         """Change files that are not complete yet."""
@@ -114,7 +119,7 @@ class SubscriptionLog:
     def refresh(self) -> int:
         """Go to the newest version that is complete; how many changes were applied."""
         fetched = self._source.fetch(self.index, self.version, self._units)
-        bad = fetched.bad + (apply_changes(self.index, fetched.changes, self._functions) if fetched.changes else [])
+        bad = fetched.bad + (apply_changes(self.index, fetched.changes, self._settings) if fetched.changes else [])
         self.report(bad)
         self._units.update(fetched.units)
         self.waiting = fetched.waiting
@@ -149,14 +154,14 @@ class SubscriptionLog:
             if not isinstance(self._source, ChangeDirectory):
                 raise
             rows = sorted(self._source.read_again(units), key=lambda change: change.version)
-            apply_changes(self.index, [change for change in rows if change.version <= version], self._functions)
+            apply_changes(self.index, [change for change in rows if change.version <= version], self._settings)
             self._snapshot = self._store.save(self.index, version, units)
 
     def report(self, bad: list[BadChange]) -> None:
         """Write rows that can't be applied into the checkpoint, or raise them."""
         if not bad:
             return
-        if self._on_error == "raise":
+        if not self._skips:
             raise BadChangesError(bad)
         self.bad_rows += len(bad)
         self._bad.mkdir(exist_ok=True)
@@ -169,7 +174,7 @@ class SubscriptionLog:
             write_durably(self._bad / f"{name}.jsonl", lines.encode())
 
 
-def apply_changes(index: Index, changes: Sequence[Change], functions: Sequence[str] = ()) -> list[BadChange]:
+def apply_changes(index: Index, changes: Sequence[Change], settings: RuleSettings) -> list[BadChange]:
     """Apply rows in their order; those that can't be applied leave their subscription as it was and are returned.
 
     Rows of different ids don't depend on each other. So the first row of every id is one bulk change, the second row
@@ -184,11 +189,11 @@ def apply_changes(index: Index, changes: Sequence[Change], functions: Sequence[s
         seen[change.id] += 1
     bad: list[BadChange] = []
     for changes in rounds:
-        bad += _apply_round(index, changes, functions)
+        bad += _apply_round(index, changes, settings)
     return bad
 
 
-def _apply_round(index: Index, changes: Sequence[Change], functions: Sequence[str]) -> list[BadChange]:
+def _apply_round(index: Index, changes: Sequence[Change], settings: RuleSettings) -> list[BadChange]:
     bad: list[BadChange] = []
     good: list[Change] = []
     for change in changes:
@@ -200,20 +205,42 @@ def _apply_round(index: Index, changes: Sequence[Change], functions: Sequence[st
     replaced = [change for change in good if change.op == "replace"]
     if replaced:
         # A filter that doesn't compile must not cost the subscription its old one, so they are tried on their own.
-        errors = _add(Index(semantics=index.semantics, dialect=index.dialect), replaced, functions)
+        trial = Index(semantics=index.semantics, schema=index.schema, limits=settings.limits)
+        errors = _add(trial, replaced, settings)
         bad += errors
         kept = {error.id for error in errors}
         good = [change for change in good if change.id not in kept]
     for change in good:
         if change.op != "add":
             index.remove(change.id)
-    return bad + _add(index, [change for change in good if change.op != "remove"], functions)
+    return bad + _add(index, [change for change in good if change.op != "remove"], settings)
 
 
-def _add(index: Index, changes: Sequence[Change], functions: Sequence[str]) -> list[BadChange]:
+def _add(index: Index, changes: Sequence[Change], settings: RuleSettings) -> list[BadChange]:
+    bad: list[BadChange] = []
+    written: list[tuple[Change, str]] = []
+    for change in changes:
+        try:
+            written.append((change, settings.written(change.filter)))
+        except (CoveyError, RecursionError) as error:
+            bad.append(BadChange(change.source, change.row, change.id, one_line(error)))
+    return bad + _add_written(index, written, settings)
+
+
+def _add_written(index: Index, changes: Sequence[tuple[Change, str]], settings: RuleSettings) -> list[BadChange]:
     if not changes:
         return []
-    rows = [(change.id, change.filter) for change in changes]
-    report = add_rules(index, rows, dialect=index.dialect, on_error="collect", functions=functions)
-    found = ((changes[bad.row], bad) for bad in report.errors)
+    rows = [(change.id, text) for change, text in changes]
+    try:
+        if index.schema is not None:  # which says what covey's own terms are, and nothing of Spark's
+            report = index.add_many(rows, on_error="collect", dialect="sql")
+        else:
+            report = add_rules(index, rows, dialect="sql", on_error="collect", functions=settings.functions)
+    except Exception as error:  # one rule must not stop a stream, whatever is wrong with it
+        change = changes[0][0]
+        if len(changes) == 1:
+            return [BadChange(change.source, change.row, change.id, one_line(error))]
+        middle = len(changes) // 2
+        return _add_written(index, changes[:middle], settings) + _add_written(index, changes[middle:], settings)
+    found = ((changes[bad.row][0], bad) for bad in report.errors)
     return [BadChange(change.source, change.row, change.id, one_line(bad.error)) for change, bad in found]

@@ -7,10 +7,8 @@ one subscription in the index and two to whoever wrote them.
 
 from __future__ import annotations
 
-import json
 from datetime import date, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -47,12 +45,3 @@ def type_in_arrow(kind: pa.DataType) -> str:
 def type_in_json(value: Any) -> str:
     """The type of an id in a line of JSON."""
     return "boolean" if isinstance(value, bool) else "bigint" if isinstance(value, int) else STRING
-
-
-def type_in_checkpoint(checkpoint: Path) -> str | None:
-    """The type that a stream began with; None where it hasn't begun."""
-    try:
-        found = json.loads((checkpoint / "covey" / "stream.json").read_bytes())
-    except (OSError, ValueError):
-        return None
-    return str(found.get("id_type", STRING))

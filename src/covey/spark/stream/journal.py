@@ -4,7 +4,8 @@ Spark's checkpoint fixes which events are in batch N before N runs, and replays 
 knows nothing of subscriptions, so the driver writes down "batch N uses version V" before it matches anything, and a
 replay of N reads that line instead of looking for newer changes. A note is written once: beside the target, synced, and
 linked into place, so that a crash leaves either no note or a whole one, and of two drivers on one checkpoint (an old
-one that isn't quite dead) the first decides for both.
+one that isn't quite dead) the first decides for both. A batch that fails says so in its note: where nothing of it can
+have been seen it may then choose a newer version, so that no version, whatever is wrong with it, is tried for ever.
 
 The checkpoint also says what the stream is: an identity, and settings that can't change in the middle of it.
 """
@@ -91,20 +92,36 @@ class Journal:
 
     def version_of(self, batch: int) -> int | None:
         """The version that a batch uses, if that is decided."""
-        try:
-            version: int = json.loads(self._note(batch).read_bytes())["version"]
-        except FileNotFoundError:
-            return None
-        return version
+        note = self._read(batch)
+        return None if note is None else int(note["version"])
 
-    def decide(self, batch: int, version: int) -> int:
-        """Decide on a version before the batch runs; the version that holds, which another driver may have chosen."""
+    def has_failed(self, batch: int) -> bool:
+        """Whether a batch was given up by a run that lived to say so."""
+        note = self._read(batch)
+        return note is not None and "failed" in note
+
+    def decide(self, batch: int, version: int, *, again: bool = False) -> int:
+        """Decide on a version before the batch runs; the version that holds, which another driver may have chosen. With
+        `again` the batch has failed, nothing of it is written, and what was decided holds no more."""
         note = json.dumps({"batch": batch, "version": version}).encode()
-        if write_durably(self._note(batch), note, once=True):
+        if write_durably(self._note(batch), note, once=not again):
             return version
         decided = self.version_of(batch)
         assert decided is not None
         return decided
+
+    def fail(self, batch: int, reason: str) -> None:
+        """Note that a decided batch could not be done, and why."""
+        note = self._read(batch)
+        if note is not None:
+            write_durably(self._note(batch), json.dumps({**note, "failed": reason}).encode())
+
+    def _read(self, batch: int) -> dict[str, Any] | None:
+        try:
+            note: dict[str, Any] = json.loads(self._note(batch).read_bytes())
+        except FileNotFoundError:
+            return None
+        return note
 
     def forget_before(self, batch: int) -> None:
         """Remove the note of a batch that can't come again, now that this one is done."""

@@ -3,7 +3,8 @@
 Each micro-batch runs these steps on the driver, through `foreachBatch`:
 
 1. Is the batch's version decided? (`journal`) If not: read the changes that are complete, apply them to the
-   index (`changes`), save the new version's snapshot, and write down "batch N uses version V".
+   index (`changes`), save the new version's snapshot, bind it to the events' columns, and write down "batch N uses
+   version V". Rules that can't be read, compiled or bound are bad changes, and the version is used without them.
 2. Match the events on the workers with snapshot V (`batch`), all of them with the same.
 3. Commit the result as batch N, once (`sink`).
 
@@ -14,6 +15,10 @@ events with the same subscriptions. Killed before the commit of step 3, no reade
 replay finds it committed and leaves it. So each (event, subscription) pair stands once in the sink, under the version
 in its row.
 
+A batch that fails though nothing was killed says so in its note. Where nothing of it can have been seen, which is so of
+a sink without its commit, the next try takes a newer version if there is one, so that a version with which matching
+itself fails is left behind by changing the rules. A writer may have written, and gets the same version again.
+
 Events must come from a source that can replay (files, Kafka, rate; not a socket). A micro-batch with unchanged
 subscriptions costs one listing of the change directory, and workers keep what they have open.
 """
@@ -22,27 +27,27 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, DataType, LongType, StructField, StructType
 from pyspark.sql.utils import is_remote
 
-from covey.errors import CoveyError
-from covey.filters import Semantics
-from covey.filters.semantics import check_semantics
-from covey.language import check_dialect
+from covey.errors import CoveyError, OnError
 from covey.spark.batch import COLUMNS, Output, check_output, match_placed
-from covey.spark.conditions.binding import OnTermError
-from covey.spark.stream.changes import OnError, SubscriptionLog, source_of
+from covey.spark.options import SubscriptionOptions, check_keywords
+from covey.spark.stream.changes import SubscriptionLog, source_of
 from covey.spark.stream.counts import Counter, Counts
-from covey.spark.stream.ids import STRING, type_in_checkpoint
-from covey.spark.stream.journal import Journal, local_path
+from covey.spark.stream.ids import STRING
+from covey.spark.stream.journal import Journal
 from covey.spark.stream.listener import BatchReport, Listener, MatchListener, listener_of
-from covey.spark.stream.sink import BATCH, ParquetSink, read_matches
+from covey.spark.stream.notes import Notes, began, location
+from covey.spark.stream.settings import RuleSettings
+from covey.spark.stream.sink import BATCH
+from covey.spark.stream.sinks import Sink, read_matches, sink_at
 from covey.spark.stream.snapshots import Snapshot, placed_over
 from covey.spark.stream.sources import BadChange, Source, Table, one_line
 from covey.spark.types import quoted
@@ -64,55 +69,52 @@ def match_stream(
     sink: str | os.PathLike[str] | None = None,
     writer: Writer | None = None,
     output: Output = "array",
-    semantics: Semantics = "sql",
-    dialect: str = "sql",
     trigger: str | None = None,
-    on_error: OnError = "collect",
+    on_error: OnError = "skip",
     listener: Listener | None = None,
-    functions: Sequence[str] = (),
-    on_term_error: OnTermError = "unknown",
+    **options: Unpack[SubscriptionOptions],
 ) -> StreamingQuery:
     """Start matching a streaming DataFrame against subscriptions that may change while it runs.
 
     `subscriptions` is a directory of change files, or a function that returns the table of (id, filter, version), which
-    is called in every micro-batch. The result has the events' columns, `subscriptions` (an array of ids;
-    with `output="pairs"` one row a match, with `subscription`) and `version`. It goes to `sink`, a directory that
-    `read_matches` reads, or to `writer(result, batch_id)`, which is called again with the same result when a batch is
-    replayed and has to write it once by its batch id. `dialect` is what the filters are written in. `trigger` is
-    "availableNow", an interval such as "10 seconds", or None for one batch after the other. Bad rows of
-    changes are collected in the checkpoint, or raised; so are rules that Spark refuses over these events. `functions`
-    and `on_term_error` are those of `match_events`. Ids have the type of the table's, or of those in the first change
-    file. A listener hears on how many events of a batch each rule had a term that failed.
+    is called in every micro-batch; without a version, every table that differs from the one before is a new version.
+    The result has the events' columns, `subscriptions` (an array of ids; with `output="pairs"` one row a match, with
+    `subscription`) and `version`. It goes to `sink`, a directory that `read_matches` reads, or to
+    `writer(result, batch_id)`, which is called again with the same result when a batch is replayed and has to write it
+    once by its batch id. `trigger` is "availableNow", an interval such as "10 seconds", or None for one batch after the
+    other. Bad rows of changes are collected in the checkpoint, or raised; so are rules that can't be used over these
+    events. The other options are those of `match_events`, listed in `covey.spark.options.SubscriptionOptions`; `id` and
+    `filter` are names in the table or in the rows of change files. Ids have the type of the table's, or of those in the
+    first change file. A listener hears on how many events of a batch each rule had a term that failed.
     """
     if not events.isStreaming:
         raise CoveyError("the events are not a stream; match_events matches a table")
     if (sink is None) == (writer is None):
         raise CoveyError("give either sink= (a directory) or writer= (a function of a DataFrame and a batch id)")
-    check_dialect(dialect)
-    source, where = source_of(subscriptions), local_path(checkpoint, "checkpoint")
-    id_type = type_in_checkpoint(where) or source.id_type() or STRING
+    check_keywords("match_stream", options)
+    given: dict[str, Any] = {**options, "functions": tuple(options.get("functions", ()))}
+    settings = RuleSettings(**given, columns=events.schema)
+    source, note = source_of(subscriptions, settings), began(checkpoint)
+    id_type = (source.id_type() or STRING) if note is None else str(note.get("id_type", STRING))
     source.expect(id_type)
     schema = _result_schema(events.schema, output, id_type)
     if sink is not None and BATCH in (name.lower() for name in events.columns):
         raise CoveyError(f"the events have a column {BATCH!r} already; rename it, since a sink's batches go there")
     batches = _Batches(
-        checkpoint=str(where),
+        checkpoint=os.fspath(checkpoint),
         source=source,
         id_type=id_type,
-        sink=None if sink is None else ParquetSink(sink),
+        sink=None if sink is None else sink_at(sink),
         writer=writer,
         schema=schema.json(),
         output=output,
-        semantics=check_semantics(semantics),
-        dialect=dialect,
+        settings=settings,
         on_error=on_error,
         listener=listener_of(listener),
-        functions=tuple(functions),
-        on_term_error=on_term_error,
     )
     if not is_remote():
-        batches.prepare()  # so that mistakes are errors here, and not of a query that stops
-    stream = events.writeStream.foreachBatch(batches).option("checkpointLocation", batches.checkpoint)
+        batches.prepare(events.sparkSession)  # so that mistakes are errors here, and not of a query that stops
+    stream = events.writeStream.foreachBatch(batches).option("checkpointLocation", location(checkpoint))
     if trigger == "availableNow":
         stream = stream.trigger(availableNow=True)
     elif trigger is not None:
@@ -127,64 +129,70 @@ class _Batches:
     checkpoint: str
     source: Source
     id_type: str
-    sink: ParquetSink | None
+    sink: Sink | None
     writer: Writer | None
     schema: str
     output: Output
-    semantics: Semantics
-    dialect: str
+    settings: RuleSettings
     on_error: OnError
     listener: MatchListener | None
-    functions: tuple[str, ...] = ()
-    on_term_error: OnTermError = "unknown"
-    _state: tuple[Journal, SubscriptionLog] | None = field(default=None, repr=False)
+    _state: tuple[Journal, SubscriptionLog, Notes] | None = field(default=None, repr=False)
     _placed: tuple[Snapshot, str, Placed] | None = field(default=None, repr=False)
     """The version that was used last, over events with these columns."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_state": None, "_placed": None}
 
-    def prepare(self) -> tuple[Journal, SubscriptionLog]:
+    def prepare(self, spark: SparkSession) -> tuple[Journal, SubscriptionLog, Notes]:
         """Open the journal, the log and the sink, once a process."""
         if self._state is None:
-            directory = local_path(self.checkpoint, "checkpoint") / "covey"
-            journal = Journal(directory)
-            settings: dict[str, str] = {"semantics": self.semantics, "output": self.output}
+            notes = Notes(self.checkpoint)
+            journal = Journal(notes.directory)
+            settings: dict[str, Any] = {"semantics": self.settings.meaning, "output": self.output}
+            settings["schema"] = self.settings.schema_json
             if self.id_type != STRING:  # which is what a checkpoint has that says nothing
                 settings["id_type"] = self.id_type
             stream = journal.identity(settings)
             if self.sink is not None:
                 self.sink.claim(stream, self.schema)
-            log = SubscriptionLog(
-                directory,
-                self.source,
-                semantics=self.semantics,
-                dialect=self.dialect,
-                on_error=self.on_error,
-                functions=self.functions,
-            )
-            self._state = journal, log
+                self.sink.check(spark)
+            claim = getattr(self.writer, "claim", None)
+            if claim is not None:  # a writer that must know whose batches it is given
+                claim(stream, self.schema)
+            notes.push()
+            log = SubscriptionLog(notes.directory, self.source, settings=self.settings, on_error=self.on_error)
+            self._state = journal, log, notes
         return self._state
 
     def __call__(self, events: DataFrame, batch: int) -> None:
         started = time.perf_counter()
-        journal, log = self.prepare()
+        journal, log, notes = self.prepare(events.sparkSession)
         decided = journal.version_of(batch)
         changes = 0
-        if decided is None:
+        again = decided is not None and self._may_choose_again(journal, batch)
+        if decided is None or again:
             changes = log.refresh()
+        if decided is None or (again and log.version > decided):
             snapshot = log.snapshot()
-            version = journal.decide(batch, snapshot.version)
+            self._over(events, snapshot)  # before it is decided: what can't be used can't be used by a replay either
+            version = journal.decide(batch, snapshot.version, again=again)
+            notes.push()
             if version != snapshot.version:
                 snapshot = log.snapshot_at(version)
         else:
             snapshot = log.snapshot_at(decided)
         changed = time.perf_counter() - started
-        counts = self._write(events, batch, snapshot)
+        try:
+            counts = self._write(events, batch, snapshot)
+        except Exception as error:
+            journal.fail(batch, one_line(error))
+            notes.push()
+            raise
         if changes:
             # A replay may still ask for the version of the batch before this one, until Spark notes this one's end.
             log.keep([snapshot.version, journal.version_of(batch - 1) or 0])
         journal.forget_before(batch)
+        notes.push()
         if self.listener is not None:
             self.listener.on_batch(
                 BatchReport(
@@ -202,6 +210,10 @@ class _Batches:
                     replayed=decided is not None,
                 )
             )
+
+    def _may_choose_again(self, journal: Journal, batch: int) -> bool:
+        """Whether a batch that has failed may take a newer version: nobody can have seen anything of it."""
+        return self.sink is not None and journal.has_failed(batch) and self.sink.committed(batch) is None
 
     def _write(self, events: DataFrame, batch: int, snapshot: Snapshot) -> Counts | None:
         if self.sink is not None:
@@ -222,13 +234,13 @@ class _Batches:
         return counter.counts_soon()
 
     def _over(self, events: DataFrame, snapshot: Snapshot) -> Placed:
-        """A version over the events' columns; rules of it that Spark refuses are bad changes."""
+        """A version over the events' columns; rules of it that can't be used there are bad changes."""
         columns = events.schema.json()
         if self._placed is None or self._placed[:2] != (snapshot, columns):
-            found = placed_over(events, snapshot, self.functions, self.on_term_error)
+            found = placed_over(events, snapshot, self.settings)
             source = f"version-{snapshot.version}"
             refused = [BadChange(source, bad.row, bad.id, one_line(bad.error)) for bad in found.errors]
-            self.prepare()[1].report(refused)
+            self.prepare(events.sparkSession)[1].report(refused)
             self._placed = snapshot, columns, replace(found, id_type=self.id_type)
         return self._placed[2]
 

@@ -9,7 +9,7 @@ the schema before there is any batch.
 
 A batch whose files don't add up to its rows isn't committed: the workers then wrote them where the driver can't see.
 
-Needs a file system where a rename is atomic: a local disk or a mount, not an object store.
+Needs a file system where a rename is atomic: a local disk or a mount. `object_sink` does without.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
+from pyspark.sql.types import LongType, StructType
 
 from covey.errors import CoveyError
 from covey.spark.stream.counts import Counts
 from covey.spark.stream.journal import local_path, sync_directory, write_durably
+from covey.spark.visibility import check_writable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BATCH = "batch"
 """The column that says in which batch a row was written: readers take it from the directories' names."""
-_STREAM = "_stream.json"
-_MANIFEST = "_manifest.json"
+STREAM = "_stream.json"
+MANIFEST = "_manifest.json"
 _HIDDEN = "_writing-"
 
 
@@ -57,6 +59,16 @@ class Manifest:
         return Counts(self.events, self.matches, self.failures)
 
 
+def check_claim(sink: str, found: Mapping[str, str], stream: str, schema: str) -> None:
+    """That a sink is this stream's, by the note that stands in it."""
+    if found["stream"] != stream:
+        raise CoveyError(
+            f"sink {sink!r} holds batches of a stream with another checkpoint; use that checkpoint, or an empty sink"
+        )
+    if found["schema"] != schema:
+        raise CoveyError(f"sink {sink!r} has other columns than this stream's result; use an empty sink and checkpoint")
+
+
 class ParquetSink:
     """The directory of committed batches of one stream."""
 
@@ -67,22 +79,17 @@ class ParquetSink:
         """Make this the sink of a stream, or fail if it is another's: batches of two streams have the same numbers."""
         self.path.mkdir(parents=True, exist_ok=True)
         note = json.dumps({"stream": stream, "schema": schema}).encode()
-        write_durably(self.path / _STREAM, note, once=True)
-        found = json.loads((self.path / _STREAM).read_bytes())
-        if found["stream"] != stream:
-            raise CoveyError(
-                f"sink {str(self.path)!r} holds batches of a stream with another checkpoint; "
-                "use that checkpoint, or an empty sink"
-            )
-        if found["schema"] != schema:
-            raise CoveyError(
-                f"sink {str(self.path)!r} has other columns than this stream's result; use an empty sink and checkpoint"
-            )
+        write_durably(self.path / STREAM, note, once=True)
+        check_claim(str(self.path), json.loads((self.path / STREAM).read_bytes()), stream, schema)
+
+    def check(self, spark: SparkSession) -> None:
+        """That workers see it."""
+        check_writable(spark, self.path, "sink")
 
     def committed(self, batch: int) -> Manifest | None:
         """A batch's manifest, if it is committed."""
         try:
-            return Manifest(**json.loads((self._directory(batch) / _MANIFEST).read_bytes()))
+            return Manifest(**json.loads((self._directory(batch) / MANIFEST).read_bytes()))
         except FileNotFoundError:
             return None
 
@@ -100,7 +107,7 @@ class ParquetSink:
         manifest = Manifest(batch, version, counted.events, counted.matches, files, counted.failures)
         for name in files:
             _sync_file(hidden / name)
-        write_durably(hidden / _MANIFEST, json.dumps(asdict(manifest)).encode())
+        write_durably(hidden / MANIFEST, json.dumps(asdict(manifest)).encode())
         self._commit(hidden, batch)
         return manifest
 
@@ -136,10 +143,18 @@ class ParquetSink:
     def schema(self) -> dict[str, Any]:
         """The result's schema, as Spark writes it in JSON."""
         try:
-            schema: dict[str, Any] = json.loads(json.loads((self.path / _STREAM).read_bytes())["schema"])
+            schema: dict[str, Any] = json.loads(json.loads((self.path / STREAM).read_bytes())["schema"])
         except FileNotFoundError:
             raise CoveyError(f"{str(self.path)!r} is not a sink of match_stream") from None
         return schema
+
+    def read(self, spark: SparkSession) -> DataFrame:
+        """The committed batches."""
+        schema = StructType.fromJson(self.schema()).add(BATCH, LongType())
+        files = [str(self._directory(one.batch) / name) for one in self.manifests() for name in one.files]
+        if not files:
+            return spark.createDataFrame([], schema)
+        return spark.read.schema(schema).option("basePath", str(self.path)).parquet(*files)
 
     def _directory(self, batch: int) -> Path:
         return self.path / f"batch={batch}"
@@ -151,15 +166,3 @@ def _sync_file(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def read_matches(spark: SparkSession, sink: str | os.PathLike[str]) -> DataFrame:
-    """The committed batches of a sink as one DataFrame, with `batch` as its last column."""
-    from pyspark.sql.types import LongType, StructType
-
-    where = ParquetSink(sink)
-    schema = StructType.fromJson(where.schema()).add("batch", LongType())
-    files = [str(where._directory(manifest.batch) / name) for manifest in where.manifests() for name in manifest.files]
-    if not files:
-        return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).option("basePath", str(where.path)).parquet(*files)

@@ -20,7 +20,7 @@ import os
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -30,20 +30,24 @@ import numpy as np
 from pyspark import SparkFiles
 from pyspark.sql import DataFrame, SparkSession
 
-from covey.errors import IndexFileError
+from covey.errors import CoveyError, IndexFileError
+from covey.events import Schema
 from covey.filters import Semantics
-from covey.matching import Index
+from covey.matching import BadSubscription, Index
 from covey.matching.segment import Segment
 from covey.matching.state import Sealed
 from covey.matching.storage import content_hash, index_header, read_index, write_index
-from covey.spark.conditions.binding import OnTermError
-from covey.spark.rules import as_it_is
+from covey.spark.batch import match_placed
+from covey.spark.rules import as_it_is, index_of
 from covey.spark.stream.journal import sync_directory, write_durably
-from covey.spark.worker_files import Placed, is_local, linked, place
+from covey.spark.stream.settings import RuleSettings
+from covey.spark.worker_files import Placed, is_local, linked, needed, place
 from covey.spark.workers import IndexFile
 
 _KEPT_OPEN = 2
 """Versions that a process keeps open: the current one and the one before it."""
+MOST_CULPRITS = 100
+"""Rules of one version that are looked for, one by one, where the version as a whole can't be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +69,17 @@ class Snapshot:
     semantics: Semantics
     attributes: tuple[str, ...]
     segments: tuple[SavedSegment, ...]
+    schema: str | None = None
+    """The schema of the rules, as JSON."""
 
 
 class SnapshotStore:
     """The directory of saved versions."""
 
-    def __init__(self, directory: Path, semantics: Semantics) -> None:
+    def __init__(self, directory: Path, settings: RuleSettings) -> None:
         self.directory = directory
-        self._semantics = semantics
+        self._semantics = settings.meaning
+        self._schema = settings.schema_json
         self._saved: list[tuple[Segment, str, int]] = []
         directory.mkdir(parents=True, exist_ok=True)
 
@@ -91,6 +98,7 @@ class SnapshotStore:
             self._semantics,
             index.attributes,
             tuple(SavedSegment(*known[id(part.segment)], zlib.compress(part.deleted.tobytes(), 1)) for part in sealed),
+            None if self._schema is None else json.dumps(self._schema, sort_keys=True),
         )
         write_durably(self._list_of(version), json.dumps(_to_json(snapshot, units)).encode())
         return snapshot
@@ -98,7 +106,7 @@ class SnapshotStore:
     def _write(self, version: int, segments: list[Segment]) -> str:
         whole = [(segment, segment.none_deleted) for segment in segments]
         temporary = self.directory / f".writing-{os.getpid()}.covey"
-        write_index(temporary, index_header(self._semantics), whole)
+        write_index(temporary, index_header(self._semantics, schema=self._schema), whole)
         name = f"index-{version}-{content_hash(temporary)}.covey"
         os.replace(temporary, self.directory / name)
         sync_directory(self.directory)
@@ -143,6 +151,7 @@ def _to_json(snapshot: Snapshot, units: Iterable[str]) -> dict[str, Any]:
     return {
         "version": snapshot.version,
         "semantics": snapshot.semantics,
+        "schema": snapshot.schema,
         "attributes": snapshot.attributes,
         "segments": [
             {"file": segment.file, "number": segment.number, "deleted": base64.b64encode(segment.deleted).decode()}
@@ -158,7 +167,8 @@ def _from_json(directory: str, given: dict[str, Any]) -> tuple[Snapshot, list[st
         for listed in given["segments"]
     )
     attributes = tuple(given["attributes"])
-    return Snapshot(directory, given["version"], given["semantics"], attributes, segments), given["units"]
+    listed = given["version"], given["semantics"], attributes, segments, given.get("schema")
+    return Snapshot(directory, *listed), given["units"]
 
 
 # Opening
@@ -176,7 +186,8 @@ def opened(
         segment = files[saved.file][saved.number]
         deleted = np.frombuffer(zlib.decompress(saved.deleted), dtype=np.uint8)
         sealed.append(Sealed.marked(segment, deleted))
-    return Index.of_parts(sealed, semantics=snapshot.semantics)
+    schema = None if snapshot.schema is None else Schema.from_json(json.loads(snapshot.schema))
+    return Index.of_parts(sealed, semantics=snapshot.semantics, schema=schema)
 
 
 _lock = threading.Lock()
@@ -231,14 +242,86 @@ def placed(spark: SparkSession, snapshot: Snapshot) -> Placed:
     return Placed((SnapshotFiles(name, not local, snapshot=snapshot),), snapshot.attributes)
 
 
-def placed_over(events: DataFrame, snapshot: Snapshot, functions: Sequence[str], on_term_error: OnTermError) -> Placed:
+def placed_over(events: DataFrame, snapshot: Snapshot, settings: RuleSettings) -> Placed:
     """A version over these events' columns: as it is where covey reads its rules as Spark does, else bound to them
-    anew. What Spark refuses of it is among the errors."""
+    anew. Rules of it that can't be used, for whatever reason, are left out and are among the errors."""
     index = cached(snapshot)
-    columns = as_it_is(index, events)
-    if columns is not None:
-        return replace(placed(events.sparkSession, snapshot), columns=columns)
-    return place(events, index, on_error="collect", functions=functions, on_term_error=on_term_error)
+    try:
+        return _placed_whole(events, snapshot, index, settings)
+    except Exception as error:  # one rule must not stop a stream, whatever is wrong with it
+        rows = list(index.rows())
+        culprits = _culprits(events, index, rows, settings, error)
+    bad = {culprit.row for culprit in culprits}
+    rest = Index(semantics=index.semantics, schema=index.schema, limits=settings.limits)
+    rest.add_many([row for number, row in enumerate(rows) if number not in bad])
+    found = _placed_anew(events, rest, settings)
+    return replace(found, errors=(*culprits, *found.errors))
+
+
+def _placed_whole(events: DataFrame, snapshot: Snapshot, index: Index, settings: RuleSettings) -> Placed:
+    columns = None if index.schema is not None else as_it_is(index, events)
+    if (columns is None and index.schema is None) or _is_above(snapshot, settings.memory_budget):
+        return _placed_anew(events, index, settings)
+    found = replace(placed(events.sparkSession, snapshot), attributes=needed(index), columns=columns)
+    match_placed(events, found)  # which Spark's analyser looks at
+    return found
+
+
+def _placed_anew(events: DataFrame, index: Index, settings: RuleSettings) -> Placed:
+    found = place(
+        events, index, on_error="collect", limits=settings.limits, memory_budget=settings.memory_budget,
+        functions=settings.functions, on_term_error=settings.on_term_error,
+    )  # fmt: skip
+    match_placed(events, found)
+    return found
+
+
+def _is_above(snapshot: Snapshot, budget: int | None) -> bool:
+    files = {saved.file for saved in snapshot.segments}
+    return (
+        budget is not None and sum(os.path.getsize(os.path.join(snapshot.directory, file)) for file in files) > budget
+    )
+
+
+def _culprits(
+    events: DataFrame, index: Index, rows: list[tuple[str, str]], settings: RuleSettings, error: Exception
+) -> list[BadSubscription]:
+    """The rules for which a version as a whole fails, by halves: as many trials as culprits times doublings."""
+    found: list[BadSubscription] = []
+
+    def look(first: int, last: int) -> None:
+        wrong = _trial(events, index, rows[first:last], settings)
+        if wrong is None:
+            return
+        if len(found) >= MOST_CULPRITS or last == first:
+            raise error
+        if last - first == 1:
+            reason = wrong if isinstance(wrong, CoveyError) else CoveyError(f"{type(wrong).__name__}: {wrong}")
+            found.append(BadSubscription(first, rows[first][0], reason))
+            return
+        middle = (first + last) // 2
+        look(first, middle)
+        look(middle, last)
+
+    look(0, 0)  # where even no rule at all fails, no rule is to blame
+    look(0, len(rows))
+    if not found:
+        raise error
+    return found
+
+
+def _trial(events: DataFrame, index: Index, rows: list[tuple[str, str]], settings: RuleSettings) -> Exception | None:
+    """What is wrong with these rules over the events, in all that is done with them before events are matched."""
+    try:
+        if index.schema is not None:
+            part, columns = Index(semantics=index.semantics, schema=index.schema, limits=settings.limits), None
+            part.add_many(rows)
+        else:
+            part, _, columns = index_of(events, rows, settings.on_spark(), "collect")
+        match_placed(events, Placed((), needed(part), columns))
+    except Exception as error:
+        return error
+    return None
 
 
 _shipped: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()

@@ -18,25 +18,37 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import functions as F  # noqa: N812
 
 from covey.errors import CoveyError, FilterSyntaxError
 from covey.filters import Compare
 from covey.filters.terms import SPARK_ONLY
-from covey.language import sql_text
 from covey.matching import Index
 from covey.spark.build import type_of_ids
 from covey.spark.stream.ids import STRING, id_text, type_in_arrow, type_in_json
+from covey.spark.types import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 OPERATIONS = ("add", "replace", "remove")
-_FIELDS = ("version", "op", "id", "filter")
 _JSON = (".json", ".jsonl", ".ndjson")
+
+
+class RowNames(NamedTuple):
+    """What rows call their ids and filters."""
+
+    id: str = "id"
+    filter: str = "filter"
+
+    @property
+    def of_changes(self) -> tuple[str, str, str, str]:
+        """All that a row of a change file has."""
+        return "version", "op", self.id, self.filter
 
 
 class Change(NamedTuple):
@@ -80,6 +92,7 @@ class Fetched:
     """Files and directories that are not complete yet."""
 
 
+@runtime_checkable
 class Source(Protocol):
     """Subscriptions that change."""
 
@@ -113,8 +126,9 @@ class _UnfinishedError(Exception):
 class ChangeDirectory:
     """Change files in a directory: JSON lines or Parquet, each row {version, op, id, filter}."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], names: RowNames | None = None) -> None:
         self.path = Path(path)
+        self._names = names or RowNames()
         self._id_type = STRING
         self._read: dict[str, tuple[list[Change], list[BadChange]]] = {}
 
@@ -144,10 +158,10 @@ class ChangeDirectory:
     def id_type(self) -> str | None:
         """That of the first file that is complete and has an id."""
         for unit in self._units():
-            path = self.path / unit
+            path = self._here(unit) / unit
             files = sorted(one for one in path.iterdir() if one.name[0] not in "._") if path.is_dir() else [path]
             for file in files:
-                found = _type_of_ids(file)
+                found = _type_of_ids(file, self._names.id)
                 if found is not None:
                     return found
         return None
@@ -161,7 +175,7 @@ class ChangeDirectory:
         gone = [unit for unit in units if not (self.path / unit).exists()]
         if gone:
             raise CoveyError(f"the index has to be built again, but {self.path / gone[0]} is gone")
-        return [change for unit in sorted(units) for change in _read_unit(self.path, unit, self._id_type)[0]]
+        return [change for unit in sorted(units) for change in self._rows_of(unit)[0]]
 
     def _look(self, consumed: Collection[str]) -> int:
         """Read the units that are complete and new; how many are not complete."""
@@ -170,39 +184,51 @@ class ChangeDirectory:
             if unit in consumed or unit in self._read:
                 continue
             try:
-                self._read[unit] = _read_unit(self.path, unit, self._id_type)
+                self._read[unit] = self._rows_of(unit)
             except _UnfinishedError:
                 waiting += 1
         return waiting
 
+    def _rows_of(self, unit: str) -> tuple[list[Change], list[BadChange]]:
+        return _read_unit(self._here(unit), unit, self._id_type, self._names)
+
+    def _here(self, unit: str) -> Path:  # noqa: ARG002
+        """The directory on this machine in which a unit is."""
+        return self.path
+
     def _units(self) -> Iterator[str]:
         try:
             with os.scandir(self.path) as entries:
-                found = [entry.name for entry in entries if entry.name[0] not in "._"]
+                found = [entry.name for entry in entries if is_unit(entry.name)]
         except OSError as error:
             raise CoveyError(f"changes in {self.path}: {error.strerror or error}") from None
-        return (name for name in sorted(found) if not name.endswith((".tmp", ".crc")))
+        return iter(sorted(found))
 
 
-def _read_unit(directory: Path, unit: str, id_type: str) -> tuple[list[Change], list[BadChange]]:
+def is_unit(name: str) -> bool:
+    """Whether a name in a directory of changes is one that counts."""
+    return name[0] not in "._" and not name.endswith((".tmp", ".crc"))
+
+
+def _read_unit(directory: Path, unit: str, id_type: str, names: RowNames) -> tuple[list[Change], list[BadChange]]:
     path = directory / unit
     if not path.is_dir():
-        return _read_file(path, unit, id_type)
+        return _read_file(path, unit, id_type, names)
     if not (path / "_SUCCESS").exists():
         raise _UnfinishedError
     changes: list[Change] = []
     bad: list[BadChange] = []
     for name in sorted(entry.name for entry in path.iterdir() if entry.name[0] not in "._"):
-        good, wrong = _read_file(path / name, f"{unit}/{name}", id_type)
+        good, wrong = _read_file(path / name, f"{unit}/{name}", id_type, names)
         changes += good
         bad += wrong
     return changes, bad
 
 
-def _read_file(path: Path, source: str, id_type: str) -> tuple[list[Change], list[BadChange]]:
+def _read_file(path: Path, source: str, id_type: str, names: RowNames) -> tuple[list[Change], list[BadChange]]:
     try:
         if path.suffix == ".parquet":
-            rows: Iterator[tuple[int, Any]] = _parquet_rows(path)
+            rows: Iterator[tuple[int, Any]] = _parquet_rows(path, names)
         elif path.suffix in _JSON:
             rows = _json_rows(path)
         else:
@@ -210,7 +236,7 @@ def _read_file(path: Path, source: str, id_type: str) -> tuple[list[Change], lis
         changes: list[Change] = []
         bad: list[BadChange] = []
         for number, row in rows:
-            made = _change(row, source, number, id_type)
+            made = _change(row, source, number, id_type, names)
             if isinstance(made, Change):
                 changes.append(made)
             else:
@@ -220,13 +246,13 @@ def _read_file(path: Path, source: str, id_type: str) -> tuple[list[Change], lis
         return [], [BadChange(source, 0, None, f"can't be read: {error.strerror or error}")]
 
 
-def _type_of_ids(path: Path) -> str | None:
+def _type_of_ids(path: Path, id: str) -> str | None:
     try:
         if path.suffix == ".parquet":
             schema = pq.read_schema(path)
-            return type_in_arrow(schema.field("id").type) if "id" in schema.names else None
+            return type_in_arrow(schema.field(id).type) if id in schema.names else None
         rows = _json_rows(path) if path.suffix in _JSON else iter(())
-        return next((type_in_json(row["id"]) for _, row in rows if isinstance(row, Mapping) and "id" in row), None)
+        return next((type_in_json(row[id]) for _, row in rows if isinstance(row, Mapping) and id in row), None)
     except (OSError, pa.ArrowInvalid, _UnfinishedError):
         return None
 
@@ -244,18 +270,19 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
             yield number, CoveyError(f"not JSON: {error}")
 
 
-def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
+def _parquet_rows(path: Path, names: RowNames) -> Iterator[tuple[int, Any]]:
     try:
         table = pq.read_table(path, partitioning=None)
     except pa.ArrowInvalid:
         raise _UnfinishedError from None
-    missing = [name for name in _FIELDS if name not in table.column_names]
+    fields = names.of_changes
+    missing = [name for name in fields if name not in table.column_names]
     if missing:
-        yield 0, CoveyError(f"the column {missing[0]!r} is missing; a change file has {', '.join(_FIELDS)}")
+        yield 0, CoveyError(f"the column {missing[0]!r} is missing; a change file has {', '.join(fields)}")
         return
-    columns = [table.column(name).to_pylist() for name in _FIELDS]
+    columns = [table.column(name).to_pylist() for name in fields]
     for number, values in enumerate(zip(*columns, strict=True), start=1):
-        yield number, dict(zip(_FIELDS, values, strict=True))
+        yield number, dict(zip(fields, values, strict=True))
 
 
 def _wrong_id(given: Any, id_type: str) -> str:
@@ -264,12 +291,12 @@ def _wrong_id(given: Any, id_type: str) -> str:
     return f"an id of this stream is of type {id_type}, not {given!r}"
 
 
-def _change(row: Any, source: str, number: int, id_type: str) -> Change | BadChange:
+def _change(row: Any, source: str, number: int, id_type: str, names: RowNames) -> Change | BadChange:
     if isinstance(row, CoveyError):
         return BadChange(source, number, None, str(row))
     if not isinstance(row, Mapping):
         return BadChange(source, number, None, "not a row of version, op, id and filter")
-    version, op, given, text = (row.get(name) for name in _FIELDS)
+    version, op, given, text = (row.get(name) for name in names.of_changes)
     id = id_text(given, id_type)
     known = given if isinstance(given, str) else id
     if type(version) is not int or version < 1:
@@ -291,15 +318,23 @@ Table: TypeAlias = "Callable[[], DataFrame | tuple[int, DataFrame]]"
 class SubscriptionTable:
     """A table of (id, filter) as it is now, with a version: a column of which the largest value counts, or given beside
     the DataFrame. It is read whole when its version is new, and compared with the index, so that what did not change
-    is not compiled again."""
+    is not compiled again.
 
-    def __init__(self, table: Table) -> None:
+    A table without a version is compared whenever its rows aren't those of the last time, which Spark tells by a sum of
+    their hashes; where they differ from the index, that is the next version."""
+
+    def __init__(
+        self, table: Table, names: RowNames | None = None, written: Callable[[str], str] | None = None
+    ) -> None:
         self._table = table
+        self._written = written or str
+        self._names = names or RowNames()
         self._id_type = STRING
+        self._seen: tuple[int, int] | None = None
 
     def id_type(self) -> str | None:
         """That of the table's column."""
-        return type_of_ids(self._current_rows(), "id")
+        return type_of_ids(self._current_rows(), self._names.id)
 
     def expect(self, id_type: str) -> None:
         """Take ids of this type alone."""
@@ -308,14 +343,34 @@ class SubscriptionTable:
     def fetch(self, index: Index, version: int, consumed: Collection[str]) -> Fetched:  # noqa: ARG002
         """The difference between the table and the index, when the table's version is new."""
         newest, rows = self._current()
+        if newest is None:
+            return self._compared(rows, index, version)
         if newest == version:
             return Fetched(version)
         if newest < version:
             raise CoveyError(f"the table of subscriptions went back from version {version} to {newest}")
+        return self._difference(rows, index, newest)
+
+    def _compared(self, rows: DataFrame, index: Index, version: int) -> Fetched:
+        digest = self._digest(rows)
+        if digest == self._seen:
+            return Fetched(version)
+        fetched = self._difference(rows, index, version + 1)
+        self._seen = digest
+        return fetched if fetched.changes or fetched.bad or version == 0 else Fetched(version)
+
+    def _digest(self, rows: DataFrame) -> tuple[int, int]:
+        """What rows have in common that are the same in whatever order."""
+        columns = [F.col(quoted(name)) for name in self._names]
+        both = F.xxhash64(*columns, F.hash(*columns)).cast("decimal(38,0)")
+        found = rows.agg(F.count("*"), F.sum(both)).collect()[0]
+        return int(found[0]), int(found[1] or 0)
+
+    def _difference(self, rows: DataFrame, index: Index, newest: int) -> Fetched:
         wanted: dict[str, str] = {}
         fetched = Fetched(newest)
         source = f"table-{newest}"
-        for number, (given, text) in enumerate(_id_and_filter(rows), start=1):
+        for number, (given, text) in enumerate(_id_and_filter(rows, self._names), start=1):
             id = id_text(given, self._id_type)
             if text is None and id is not None:
                 continue  # a row that says "removed"
@@ -332,7 +387,7 @@ class SubscriptionTable:
         for number, (id, text) in enumerate(wanted.items(), start=1):
             if id not in present:
                 fetched.changes.append(Change(newest, "add", id, text, source, number))
-            elif index.text(id) != text and not _same(index, id, text):
+            elif index.text(id) != text and not self._same(index, id, text):
                 fetched.changes.append(Change(newest, "replace", id, text, source, number))
         return fetched
 
@@ -340,11 +395,19 @@ class SubscriptionTable:
         """The version in use: asking the table would be another Spark job."""
         return version
 
+    def _same(self, index: Index, id: str, text: str) -> bool:
+        """Whether a text of another dialect, or that only Spark reads, is what the index has."""
+        try:
+            written = self._written(text)
+        except CoveyError:
+            return False
+        return index.text(id) in (written, str(Compare(SPARK_ONLY + written.strip(), "=", True)))
+
     def _current_rows(self) -> DataFrame:
         given = self._table()
-        return _with_columns(given[1] if isinstance(given, tuple) else given)
+        return _with_columns(given[1] if isinstance(given, tuple) else given, self._names)
 
-    def _current(self) -> tuple[int, DataFrame]:
+    def _current(self) -> tuple[int | None, DataFrame]:
         given = self._table()
         if isinstance(given, tuple):
             version, rows = given
@@ -352,29 +415,19 @@ class SubscriptionTable:
             rows = given
             version = given.agg({"version": "max"}).collect()[0][0] or 1
         else:
-            version, rows = 1, given
+            return None, _with_columns(given, self._names)
         if type(version) is not int or version < 1:
             raise CoveyError(f"the table's version is {version!r}; versions are whole numbers from 1 on")
-        return version, _with_columns(rows)
+        return version, _with_columns(rows, self._names)
 
 
-def _with_columns(rows: DataFrame) -> DataFrame:
-    missing = [name for name in ("id", "filter") if name not in rows.columns]
+def _with_columns(rows: DataFrame, names: RowNames) -> DataFrame:
+    missing = [name for name in names if name not in rows.columns]
     if missing:
         raise CoveyError(f"the table of subscriptions has no column {missing[0]!r}; it has {', '.join(rows.columns)}")
     return rows
 
 
-def _same(index: Index, id: str, text: str) -> bool:
-    """Whether a text of another dialect, or that only Spark reads, is what the index has."""
-    if index.dialect == "sql":
-        return index.text(id) == str(Compare(SPARK_ONLY + text.strip(), "=", True))
-    try:
-        return index.text(id) == sql_text(text, index.dialect)
-    except CoveyError:
-        return False
-
-
-def _id_and_filter(rows: DataFrame) -> Iterator[tuple[Any, Any]]:
-    table = rows.select("id", "filter").toArrow()
-    return zip(table.column("id").to_pylist(), table.column("filter").to_pylist(), strict=True)
+def _id_and_filter(rows: DataFrame, names: RowNames) -> Iterator[tuple[Any, Any]]:
+    table = rows.select(*(F.col(quoted(name)) for name in names)).toArrow()
+    return zip(table.column(0).to_pylist(), table.column(1).to_pylist(), strict=True)

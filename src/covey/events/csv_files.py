@@ -1,6 +1,7 @@
 """CSV by blocks, as Arrow record batches. The types of columns are told by the first block; an empty field is missing.
 
-Rows with a wrong number of fields are handed to `bad` with their number; Arrow leaves them out of the batches.
+Rows with a wrong number of fields are handed to `bad` with their number, counted from 0 below the header; Arrow leaves
+them out of the batches, and blank lines too.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""SigmaHQ-like rules by the thousand, beside rsigma: `python -m benchmarks.sigma`."""

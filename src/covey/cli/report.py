@@ -1,0 +1,38 @@
+"""`covey report`: which rules never fire, which are the broadest, equal, covered, contradictory, always true."""
+
+from __future__ import annotations
+
+import json
+
+from covey.cli.arguments import BATCH_SIZE, ReportOptions
+from covey.cli.events import EventFile
+from covey.cli.subscriptions import index_of
+from covey.cli.terminal import complain, progress, watched
+from covey.errors import skips
+from covey.events.files import sources
+from covey.relations.rule_report import Reporter
+
+
+def run(options: ReportOptions) -> int:
+    """Print the report, as a table or JSON, or write it as a page."""
+    index, unused = index_of(options, shown=watched())
+    reporter = Reporter(index)
+    with progress("events", shown=watched()) as step:
+        for given in sources(options.events, options.format):
+            events = EventFile(
+                given, index, batch_size=BATCH_SIZE, skip=skips(options.on_error), step=step, schema=index.schema
+            )
+            for batch in events.batches():
+                reporter.count(batch.events)
+            events.report.end()
+    found = reporter.report()
+    if options.html is not None:
+        with open(options.html, "w", encoding="utf-8") as file:
+            file.write(found.to_html())
+    if options.json:
+        print(json.dumps(found.to_dict(), ensure_ascii=False))
+    elif options.html is None:
+        print(found)
+    if unused.count:
+        complain(f"left out {unused}")
+    return 0

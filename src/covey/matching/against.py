@@ -1,0 +1,150 @@
+"""Subscriptions that can't fire on the events that there are: they name what no event has, or ask for another kind.
+
+What was seen of the events is, for each thing that subscriptions test, the kinds of its values. A test that no such
+value meets is unknown (false, in the two-valued semantics) of every event; a subscription is reported where it can't be
+true with all such tests so. That is said of the events that were looked at, all of them, and of no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any, Final, Literal, TypeAlias
+
+import pyarrow as pa
+
+from covey.events import Schema
+from covey.events.byte_batches import ByteBatch
+from covey.events.columns import Source, columns
+from covey.events.records import flatten
+from covey.filters import TRUE, And, Constant, Filter, Is, Not, Or, Predicate, Semantics
+from covey.filters.algebra import leaves
+from covey.filters.kinds import HELD, met_by, remedy
+from covey.filters.predicates import Compare, IsNull
+from covey.filters.terms import is_path
+from covey.filters.values import Kind
+
+SAMPLE: Final = 1_000
+"""Events whose attributes' names are learned, to say what a misspelled one may have meant."""
+Why: TypeAlias = Literal["attribute", "kind", "contradiction"]
+Truths: TypeAlias = "frozenset[bool | None]"
+
+_KINDS: Final = {
+    "int": Kind.NUMBER, "double": Kind.NUMBER, "bigint": Kind.NUMBER, "string": Kind.STRING, "boolean": Kind.BOOLEAN,
+    "timestamp": Kind.TIMESTAMP, "list": Kind.LIST,
+}  # fmt: skip
+_ANY: Final[Truths] = frozenset((True, False, None))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A subscription that can't fire on the events that were looked at."""
+
+    id: Any
+    why: Why
+    message: str
+
+    def __str__(self) -> str:
+        return f"subscription {self.id!r} can't fire: {self.message}"
+
+
+class Seen:
+    """What events have of what subscriptions test."""
+
+    def __init__(self, tested: Collection[str], schema: Schema | None = None, *, nan_is_missing: bool = False) -> None:
+        self.events = 0
+        self.names: set[str] = set()
+        """Attributes of the first events."""
+        self.kinds: dict[str, set[Kind]] = {name: set() for name in tested}
+        self._open = list(self.kinds)
+        self._schema = schema
+        self._nan_is_missing = nan_is_missing
+
+    def look(self, batch: Source) -> None:
+        """Look at more events."""
+        if not self._open:
+            return
+        found = columns(batch, self._open, self._schema, nan_is_missing=self._nan_is_missing)
+        for name, pieces in found.pieces.items():
+            self.kinds[name].update(_KINDS[piece.type] for piece in pieces)
+        if self.events < SAMPLE:
+            self.names.update(_names(batch))
+        self.events += found.length
+
+    def narrow(self, conditions: Iterable[Filter]) -> None:
+        """From now on look only at what still keeps one of these subscriptions from firing."""
+        wrong = {
+            leaf.attribute
+            for condition in conditions
+            for leaf in leaves(condition)
+            if isinstance(leaf, Predicate) and self._wrong(leaf) is not None
+        }
+        self._open = [name for name in self._open if name in wrong]
+
+    def cannot_fire(self, id: Any, condition: Filter, semantics: Semantics) -> Finding | None:
+        """Why a subscription can't fire on these events; None where it may."""
+        if True not in self._truths(condition, None if semantics == "sql" else False):
+            tests = [leaf for leaf in leaves(condition) if isinstance(leaf, Predicate)]
+            why, message = next(filter(None, map(self._wrong, tests)), ("contradiction", "it contradicts itself"))
+            return Finding(id, why, message)
+        if not condition.overlaps(TRUE, semantics=semantics):
+            return Finding(id, "contradiction", "it contradicts itself")
+        return None
+
+    def _wrong(self, test: Predicate) -> tuple[Why, str] | None:
+        name, wanted = test.attribute, met_by(test)
+        held = frozenset(self.kinds.get(name, ()))
+        if isinstance(test, IsNull) or (isinstance(test, Compare) and test.operator == "<=>"):
+            return None  # which are true or false of what is missing
+        if self._schema is not None and name in self._schema.defaults:
+            return None
+        if not held:
+            close = get_close_matches(name, sorted(self.names), 1) if is_path(name) else []
+            hint = f"; did you mean {close[0]}?" if close else ""
+            return "attribute", f"no event has {name}{hint}" if is_path(name) else f"{name} never has a value"
+        if wanted and not wanted & held:
+            kinds = " and ".join(HELD[kind] for kind in sorted(held, key=lambda kind: kind.value))
+            asked = HELD[min(wanted, key=lambda kind: kind.value)]
+            return "kind", f"{name} holds {kinds}, and {test} is of {asked}; {remedy(name, held, wanted)}"
+        return None
+
+    def _truths(self, node: Filter, missing: bool | None) -> Truths:
+        """The truths that a filter may have of these events."""
+        match node:
+            case Constant(value):
+                return frozenset((value,))
+            case Not(part):
+                return frozenset(None if one is None else not one for one in self._truths(part, missing))
+            case And() | Or():
+                parts = [self._truths(part, missing) for part in node.children()]
+                decisive = isinstance(node, Or)
+                found: set[bool | None] = {decisive} if any(decisive in part for part in parts) else set()
+                if all((not decisive) in part for part in parts):
+                    found.add(not decisive)
+                if any(None in part for part in parts):
+                    found.add(None)
+                return frozenset(found)
+            case Is():
+                return frozenset((True, False))
+            case IsNull():
+                return frozenset((True,)) if not self.kinds.get(node.attribute, ()) else frozenset((True, False))
+            case Predicate():
+                return frozenset((missing,)) if self._wrong(node) is not None else _ANY
+        return _ANY
+
+
+def _names(batch: Source) -> Iterator[str]:
+    if isinstance(batch, (pa.Table, pa.RecordBatch)):
+        yield from batch.schema.names
+        return
+    events = batch.whole_events() if isinstance(batch, ByteBatch) else batch
+    for event in islice(events, SAMPLE):
+        yield from flatten(event)[0]
+
+
+def findings(rows: Sequence[tuple[Any, Filter]], seen: Seen, semantics: Semantics) -> list[Finding]:
+    """The subscriptions among these that can't fire."""
+    found = (seen.cannot_fire(id, condition, semantics) for id, condition in rows)
+    return [one for one in found if one is not None]

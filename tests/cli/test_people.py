@@ -1,0 +1,191 @@
+"""What people meet on their first day: rules that can't fire, guessed types, directories, answers that are of use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from covey import Index, Schema, explain, parse
+from tests.cli.conftest import Outcome, lines
+
+Run = Callable[..., Outcome]
+
+EVENTS = [
+    {"ts": "2026-01-01T00:00:00Z", "status": "down", "code": 7, "day": 1},
+    {"ts": "2026-01-02T00:00:00Z", "status": "up", "code": 8, "day": 2},
+]
+RULES = [
+    {"id": "down", "filter": "status = 'down'"},
+    {"id": "misspelt", "filter": "statis = 'down'"},
+    {"id": "late", "filter": "ts > TIMESTAMP '2025-01-01 00:00:00'"},
+    {"id": "never", "filter": "code > 5 AND code < 3"},
+    {"id": "either", "filter": "statis = 'down' OR status = 'lost'"},
+    {"id": "absent", "filter": "statis IS NULL AND code > 100"},
+]
+WHY = {
+    "misspelt": "no event has statis; did you mean status?",
+    "late": "ts holds strings, and ts > TIMESTAMP '2025-01-01 00:00:00Z' is of timestamps; "
+    'give a schema with {"ts": "timestamp"}, or write CAST(ts AS TIMESTAMP)',
+    "never": "it contradicts itself",
+}
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    return lines(tmp_path / "rules.jsonl", RULES)
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Path:
+    return lines(tmp_path / "events.jsonl", EVENTS)
+
+
+# Rules that can't fire
+
+
+@pytest.mark.parametrize("copies", [1, 500])
+def test_an_index_says_which_rules_cannot_fire(copies: int) -> None:
+    index = Index()
+    index.add_many(RULES)
+    found = index.check_against(EVENTS * copies)
+    assert {one.id: one.message for one in found} == WHY
+    assert {one.id: one.message for one in index.check_against(pa.Table.from_pylist(EVENTS * copies))} == WHY
+    assert str(found[0]) == "subscription 'misspelt' can't fire: no event has statis; did you mean status?"
+
+
+def test_what_may_fire_is_not_reported() -> None:
+    index = Index(semantics="simple")
+    index.add_many({"a": "NOT statis = 'down'", "b": "code = 7 OR statis = 1", "c": "statis <=> NULL"})
+    assert index.check_against(EVENTS) == []
+
+
+def test_match_and_check_say_it_too(covey: Run, rules: Path, events: Path) -> None:
+    done = covey("match", rules, events)
+    assert done.rows == [{"event": 0, "subscriptions": ["down"]}]
+    assert done.err.splitlines() == [f"covey: subscription {id!r} can't fire: {why}" for id, why in WHY.items()]
+    checked = covey("check", rules, events)
+    for id in ("misspelt", "late"):
+        assert f"rule {id!r} can't fire on these events: {WHY[id]}" in checked.out
+    assert "rule 'never' can never match" in checked.out
+    assert "2 can't fire on these events" in checked.out
+
+
+def test_a_later_batch_takes_a_suspicion_back(covey: Run, tmp_path: Path) -> None:
+    rules = lines(tmp_path / "r.jsonl", [{"id": "a", "filter": "late > 100"}])
+    events = lines(tmp_path / "e.jsonl", [*[{"n": n} for n in range(90)], {"late": 5}])
+    done = covey("match", rules, events, "--batch-size", "10", "--threads", "1")
+    assert (done.out, done.err) == ("", "")
+
+
+def test_an_explanation_names_a_mismatch_of_kinds() -> None:
+    text = str(explain(parse("ts > TIMESTAMP '2025-01-01 00:00:00'"), EVENTS[0]))
+    assert "ts is '2026-01-01T00:00:00Z': a string, where the test is of timestamps" in text
+
+
+# CSV
+
+
+def test_guessed_types_are_said_once_with_the_schema_to_write(covey: Run, tmp_path: Path) -> None:
+    rules = lines(tmp_path / "r.jsonl", [{"id": "zip", "filter": "zip = '01234'"}])
+    (tmp_path / "e.csv").write_text("zip,at\n01234,2026-01-01T00:00:00Z\n99999,2026-01-02T00:00:00Z\n")
+    done = covey("match", rules, tmp_path / "e.csv")
+    assert done.out == ""
+    said = [line for line in done.err.splitlines() if "guessed" in line]
+    told = """types guessed from the first rows; to be sure, give --schema '{"zip": "int"}'"""
+    assert said == [f"covey: {tmp_path / 'e.csv'}: {told}"]
+    done = covey("match", rules, tmp_path / "e.csv", "--schema", '{"zip": "string"}')
+    assert done.rows == [{"event": 0, "subscriptions": ["zip"]}]
+    assert done.err == ""
+
+
+def test_lines_of_csv_are_those_of_an_editor(covey: Run, tmp_path: Path) -> None:
+    rules = tmp_path / "r.csv"
+    rules.write_text('id,filter\na,"price <\n5"\nb,price <\nc,price < 7\nb,price < 9\n')
+    events = lines(tmp_path / "e.jsonl", [{"price": 1}])
+    done = covey("match", rules, events, "--on-error", "skip")
+    assert [line.split(": ")[1].rpartition(" ")[2] for line in done.err.splitlines()[:2]] == ["4", "6"]
+    table = tmp_path / "e.csv"
+    table.write_text('note,price\n"two\nlines",1\nx,2,3\n')
+    assert f"{table} line 4: 3 fields" in covey("match", rules, table, "--on-error", "skip").err
+
+
+# Files
+
+
+@pytest.fixture
+def days(tmp_path: Path) -> Path:
+    for day, prices in (("2026-01-01", [1, 50]), ("2026-01-02", [2, 60])):
+        folder = tmp_path / "days" / f"day={day}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"price": prices, "note": ["x", "y"]}), folder / "part-0.parquet")
+    (tmp_path / "days" / "_SUCCESS").touch()
+    return tmp_path / "days"
+
+
+def test_a_directory_has_its_partitions_as_columns(covey: Run, days: Path, tmp_path: Path) -> None:
+    rules = lines(tmp_path / "r.jsonl", [{"id": 1, "filter": "price < 10 AND day > DATE '2026-01-01'"}])
+    name = str(days / "day=2026-01-02" / "part-0.parquet")
+    expected = [{"file": name, "event": 0, "subscriptions": [1]}]
+    for given in (days, f"{days}/*/*.parquet", days.as_uri()):
+        rows = covey("match", rules, given).rows
+        assert [{**row, "file": row["file"].removeprefix("file://")} for row in rows] == expected
+    index = Index()
+    index.add_many(rules)
+    assert index.match_batch(days).to_pylist() == [[], [], [1], []]
+    assert "no file has such a name" in covey("match", rules, tmp_path / "*.parquet").err
+
+
+def test_answers_have_the_columns_and_the_form_that_is_asked_for(covey: Run, days: Path, tmp_path: Path) -> None:
+    rules = lines(
+        tmp_path / "r.jsonl",
+        [{"id": "a", "filter": "price < 10"}, {"id": "b", "filter": "note = 'x'"}, {"id": "c", "filter": "price < 0"}],
+    )
+    one = days / "day=2026-01-01" / "part-0.parquet"
+    assert covey("match", rules, one, "--columns", "price,note").rows == [
+        {"event": 0, "price": 1, "note": "x", "subscriptions": ["a", "b"]}
+    ]
+    assert covey("match", rules, one, "--as", "pairs", "--columns", "price").rows == [
+        {"event": 0, "price": 1, "subscription": "a"},
+        {"event": 0, "price": 1, "subscription": "b"},
+    ]
+    assert covey("match", rules, days, "--as", "counts").rows == [
+        {"subscription": "a", "events": 2},
+        {"subscription": "b", "events": 2},
+        {"subscription": "c", "events": 0},
+    ]
+    out = tmp_path / "out.parquet"
+    assert covey("match", rules, days, "--as", "pairs", "-o", out).code == 0
+    assert pq.read_table(out).num_rows == 4
+    again = covey("match", rules, days, "--as", "pairs", "-o", out)
+    assert (again.code, again.err) == (1, f"covey: {out} is there already; --overwrite replaces it\n")
+    assert covey("match", rules, days, "-o", out, "--overwrite").code == 0
+
+
+def test_swapped_arguments_are_asked_about_after_some_lines(covey: Run, rules: Path, tmp_path: Path) -> None:
+    events = lines(tmp_path / "many.jsonl", [{"price": n} for n in range(1_000)])
+    done = covey("match", events, rules)
+    assert done.code == 1
+    said = done.err.splitlines()
+    assert len(said) < 30
+    assert any("and 980 more such subscriptions" in line for line in said)
+    assert any("did you swap SUBSCRIPTIONS and EVENTS?" in line for line in said)
+
+
+# Schemas
+
+
+def test_a_schema_is_plain_json(covey: Run, events: Path, tmp_path: Path) -> None:
+    assert Schema.from_json('{"ts": "timestamp"}') == Schema({"ts": "timestamp"})
+    assert Schema.from_json('{"attributes": "string"}') == Schema({"attributes": "string"})
+    written = json.loads(covey("schema", events).out)
+    assert written == {"ts": "string", "status": "string", "code": "int", "day": "int"}
+    assert covey("schema", events, "-o", tmp_path / "schema.json").code == 0
+    rules = lines(tmp_path / "r.jsonl", [RULES[2]])
+    mended = (tmp_path / "schema.json").read_text().replace('"ts": "string"', '"ts": "timestamp"')
+    (tmp_path / "schema.json").write_text(mended)
+    assert len(covey("match", rules, events, "--schema", tmp_path / "schema.json").rows) == 2
