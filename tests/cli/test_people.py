@@ -75,6 +75,13 @@ def test_match_and_check_say_it_too(covey: Run, rules: Path, events: Path) -> No
     assert "2 can't fire on these events" in checked.out
 
 
+def test_a_few_events_say_little_of_what_events_may_have(covey: Run, tmp_path: Path) -> None:
+    rules = lines(tmp_path / "r.jsonl", [{"id": "a", "filter": "halted = TRUE"}])
+    assert covey("match", rules, lines(tmp_path / "few.jsonl", [{"n": 1}] * 9)).err == ""
+    said = covey("match", rules, lines(tmp_path / "enough.jsonl", [{"n": 1}] * 10)).err
+    assert said == "covey: subscription 'a' can't fire: no event has halted\n"
+
+
 def test_a_later_batch_takes_a_suspicion_back(covey: Run, tmp_path: Path) -> None:
     rules = lines(tmp_path / "r.jsonl", [{"id": "a", "filter": "late > 100"}])
     events = lines(tmp_path / "e.jsonl", [*[{"n": n} for n in range(90)], {"late": 5}])

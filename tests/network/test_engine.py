@@ -172,10 +172,13 @@ async def test_inputs_that_wait_are_committed_together(scripted: Scripted) -> No
 
 
 @in_loop
-async def test_publications_that_are_next_in_their_queues_are_taken_together(scripted: Scripted) -> None:
+async def test_publications_that_are_next_in_their_queues_are_taken_together(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine = Engine(CONFIG, MemoryJournal())
     ann, bob = (engine.open_client(name, Permissions(), Box()) for name in ("ann", "bob"))
     await turns()
+    monkeypatch.setattr(engines, "EVENTS_SECONDS", 3600.0)
     events = [Publication({})] * (engines.TOGETHER // 2)
     engine.say(ann, Publish(1, []))
     engine.say(bob, Publish(2, []))

@@ -185,7 +185,7 @@ def test_bad_rules_are_left_out_and_told_where_that_is_asked_for(spark: SparkSes
         register(spark, rules={"rules": mixed})
     registered = register(spark, rules={"rules": mixed}, on_error="skip")
     assert registered is not None
-    assert sorted(bad.id for bad in registered.errors["rules"]) == ["8", "9"]
+    assert sorted(bad.id for bad in registered.errors["rules"]) == [8, 9]
     assert arrays(spark) == FOUND
 
 

@@ -28,6 +28,8 @@ MOST_CHECKED: Final = 10_000
 """Subscriptions that didn't fire, of which it is said why they can't."""
 MOST_SAID: Final = 5
 """Of these so many lines; `covey check` says the rest."""
+ENOUGH: Final = 10
+"""Events from which on it is said that none has an attribute: fewer say little of what events may have."""
 
 
 @dataclass
@@ -157,6 +159,8 @@ def _say_what_cannot_fire(index: Index, totals: Totals, seen: Seen) -> None:
     if not totals.events:
         return
     found = findings([(id, index.filter(id)) for id in _quiet(index, totals)], seen, index.semantics)
+    if totals.events < ENOUGH:
+        found = [one for one in found if one.why != "attribute" or one.meant]
     for one in found[:MOST_SAID]:
         complain(str(one))
     if len(found) > MOST_SAID:

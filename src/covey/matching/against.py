@@ -45,6 +45,8 @@ class Finding:
     id: Any
     why: Why
     message: str
+    meant: str | None = None
+    """The attribute that was probably meant, where one has nearly the same name."""
 
     def __str__(self) -> str:
         return f"subscription {self.id!r} can't fire: {self.message}"
@@ -88,7 +90,7 @@ class Seen:
         if True not in self._truths(condition, None if semantics == "sql" else False):
             tests = [leaf for leaf in leaves(condition) if isinstance(leaf, Predicate)]
             why, message = next(filter(None, map(self._wrong, tests)), ("contradiction", "it contradicts itself"))
-            return Finding(id, why, message)
+            return Finding(id, why, message, next(filter(None, map(self._meant, tests)), None))
         if not condition.overlaps(TRUE, semantics=semantics):
             return Finding(id, "contradiction", "it contradicts itself")
         return None
@@ -101,14 +103,20 @@ class Seen:
         if self._schema is not None and name in self._schema.defaults:
             return None
         if not held:
-            close = get_close_matches(name, sorted(self.names), 1) if is_path(name) else []
-            hint = f"; did you mean {close[0]}?" if close else ""
+            meant = self._meant(test)
+            hint = f"; did you mean {meant}?" if meant else ""
             return "attribute", f"no event has {name}{hint}" if is_path(name) else f"{name} never has a value"
         if wanted and not wanted & held:
             kinds = " and ".join(HELD[kind] for kind in sorted(held, key=lambda kind: kind.value))
             asked = HELD[min(wanted, key=lambda kind: kind.value)]
             return "kind", f"{name} holds {kinds}, and {test} is of {asked}; {remedy(name, held, wanted)}"
         return None
+
+    def _meant(self, test: Predicate) -> str | None:
+        name = test.attribute
+        if self.kinds.get(name) or not is_path(name):
+            return None
+        return next(iter(get_close_matches(name, sorted(self.names), 1)), None)
 
     def _truths(self, node: Filter, missing: bool | None) -> Truths:
         """The truths that a filter may have of these events."""
