@@ -49,6 +49,7 @@ def test_the_command_line_keeps_the_first(covey: Run, rules: Path, events: Path)
         {"event": 0, "subscriptions": ["twice"]},
         {"event": 2, "subscriptions": ["late"]},
     ]
+    assert done.err.count(f"line 3: {WORDS}\n") == 1
     assert done.err.count(WORDS) == 2
 
 

@@ -35,7 +35,7 @@ def test_every_bad_subscription_is_named_and_nothing_is_matched(covey: Run, flaw
         "line 4: not JSON",
         "line 5: subscription 'late': => is not an operator; did you mean >=? (character 7: price => 5)",
         "line 6: no id",
-        "line 7: subscription 'cheap': ",
+        "line 7: subscription 'cheap' stands in an earlier row",
         "line 8: subscription 'bare': no filter",
         "line 9: the id 1.5 is neither text nor an integer",
     ):

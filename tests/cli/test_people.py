@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -87,6 +88,44 @@ def test_a_later_batch_takes_a_suspicion_back(covey: Run, tmp_path: Path) -> Non
     events = lines(tmp_path / "e.jsonl", [*[{"n": n} for n in range(90)], {"late": 5}])
     done = covey("match", rules, events, "--batch-size", "10", "--threads", "1")
     assert (done.out, done.err) == ("", "")
+
+
+def test_terms_are_looked_at_too(covey: Run, tmp_path: Path) -> None:
+    """A text without quotes is another attribute, and the test one of a term, of which later batches have no column."""
+    given = {"bare": "country == DE", "sum": "stauts + 1 > 500", "text": "upper(code) = 'X'"}
+    rules = lines(tmp_path / "r.jsonl", [{"id": id, "filter": text} for id, text in given.items()])
+    rows = [{"country": "DE", "status": n, "code": n} for n in range(90)]
+    said = covey("match", rules, lines(tmp_path / "e.jsonl", rows), "--batch-size", "30", "--threads", "1").err
+    assert said.splitlines() == [
+        "covey: subscription 'bare' can't fire: no event has DE; a text is written in quotes: 'DE'",
+        "covey: subscription 'sum' can't fire: no event has stauts; did you mean status?",
+        "covey: subscription 'text' can't fire: upper(code) never has a value; code holds numbers",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("filter", "value", "remedy"),
+    [
+        ("x = 1234", "01234", 'put the constant in quotes, give a schema with {"x": "double"}, or write CAST('),
+        ("x = '01234'", 1234, "write the constant without quotes, or give a schema with {\"x\": \"string\"} for CSV"),
+        ("x > 'slow'", 5.5, "numbers, and x > 'slow' is of strings; compare it with numbers"),
+        ("x LIKE '2026%'", datetime(2026, 1, 1), "and x LIKE '2026%' is of strings; write CAST(x AS STRING)"),
+        ("x", "true", 'strings, and x = TRUE is of booleans; give a schema with {"x": "boolean"}, or write CAST('),
+    ],
+)  # fmt: skip
+def test_what_to_write_instead_is_said(filter: str, value: object, remedy: str) -> None:
+    index = Index()
+    index.add("a", filter)
+    (found,) = index.check_against([{"x": value}])
+    assert remedy in found.message
+
+
+def test_an_explanation_of_a_term_says_what_it_is_made_of() -> None:
+    event = {"country": "DE", "price": 5, "volume": 3, "name": "x"}
+    assert "   — DE is missing" in str(explain(parse("country = DE"), event))
+    assert "   — country is 'DE', name is 'x'" in str(explain(parse("country = name"), event))
+    assert "   — price * volume is 15: price is 5, volume is 3" in str(explain(parse("price * volume > 20"), event))
+    assert "   — name + 1 has no value: name is 'x'" in str(explain(parse("name + 1 > 20"), event))
 
 
 def test_an_explanation_names_a_mismatch_of_kinds() -> None:

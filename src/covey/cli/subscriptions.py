@@ -60,7 +60,7 @@ class SubscriptionFile:
 
     def settle(self, errors: Sequence[BadSubscription]) -> None:
         """Report all rows that can't be used, those that the index refused among them, in the file's order."""
-        refused = [(self._places[bad.row], _of(bad.id) + one_line(bad.error)) for bad in errors]
+        refused = [(self._places[bad.row], _said(bad)) for bad in errors]
         for place, problem in sorted(self._lost + refused, key=lambda one: one[0]):
             self.report.bad(f"{self._unit} {place}", problem)
         self.report.end()
@@ -150,8 +150,11 @@ _READERS: Mapping[str, Callable[[SubscriptionFile, IO[bytes]], Iterator[tuple[in
 }
 
 
-def _of(name: Any) -> str:
-    return f"subscription {name!r}: " if isinstance(name, (str, int)) and name != "" else ""
+def _said(bad: BadSubscription) -> str:
+    """What is wrong with a row, and whose it is, once."""
+    whose, problem = f"subscription {bad.id!r}", one_line(bad.error)
+    named = isinstance(bad.id, (str, int)) and bad.id != "" and not problem.startswith(whose)
+    return f"{whose}: {problem}" if named else problem
 
 
 def as_one_kind(rows: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

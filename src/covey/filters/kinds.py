@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from decimal import Decimal
+from typing import Any, Final
 
 from covey.filters.predicates import ArrayContains, Between, Compare, ElementTest, In, Predicate, TextTest
 from covey.filters.values import Kind, Value, kind_of
@@ -18,19 +19,31 @@ SCHEMA: Final = {Kind.NUMBER: "double", Kind.TIMESTAMP: "timestamp", Kind.BOOLEA
 def met_by(test: Predicate) -> frozenset[Kind] | None:
     """The kinds of values that can meet a test; None where any can."""
     match test:
-        case Compare(_, _, value):
-            constants: tuple[object, ...] = (value,)
-        case Between(_, low, high):
-            constants = (low, high)
-        case In(_, values):
-            constants = tuple(values)
+        case Compare() | Between() | In():
+            return frozenset(kind_of(value) for value in _constants(test) if value is not None)
         case TextTest():
             return frozenset((Kind.STRING, Kind.LIST))
         case ArrayContains() | ElementTest():
             return frozenset((Kind.LIST,))
         case _:
             return None
-    return frozenset(kind_of(value) for value in constants if value is not None)  # type: ignore[arg-type]
+
+
+def _constants(test: Predicate) -> tuple[Any, ...]:
+    match test:
+        case Compare(_, _, value):
+            return (value,)
+        case Between(_, low, high):
+            return (low, high)
+        case In(_, values):
+            return tuple(values)
+        case _:
+            return ()
+
+
+def asked_kind(wanted: frozenset[Kind]) -> Kind:
+    """The kind that a test is of, in words: that of texts, where lists of them can meet it too."""
+    return Kind.STRING if Kind.STRING in wanted else min(wanted, key=lambda kind: kind.value)
 
 
 def mismatch(test: Predicate, value: Value) -> str | None:
@@ -38,14 +51,24 @@ def mismatch(test: Predicate, value: Value) -> str | None:
     wanted = met_by(test)
     if wanted is None or not wanted or kind_of(value) in wanted:
         return None
-    return f"{ONE[kind_of(value)]}, where the test is of {HELD[min(wanted, key=lambda kind: kind.value)]}"
+    return f"{ONE[kind_of(value)]}, where the test is of {HELD[asked_kind(wanted)]}"
 
 
-def remedy(name: str, held: frozenset[Kind], wanted: frozenset[Kind]) -> str:
+def remedy(test: Predicate, held: frozenset[Kind], wanted: frozenset[Kind]) -> str:
     """What to do where an attribute holds values of other kinds than a test is of."""
-    kind = min(wanted, key=lambda kind: kind.value)
+    name, kind = test.term.sql, asked_kind(wanted)
     if held == {Kind.STRING} and kind in SQL:
-        return f'give a schema with {{"{name}": "{SCHEMA[kind]}"}}, or write CAST({name} AS {SQL[kind]})'
-    if kind is Kind.STRING and held == {Kind.NUMBER}:
-        return "write the constant without quotes"
+        quoted = "put the constant in quotes, " if kind is Kind.NUMBER else ""
+        return f'{quoted}give a schema with {{"{name}": "{SCHEMA[kind]}"}}, or write CAST({name} AS {SQL[kind]})'
+    if kind is Kind.STRING and isinstance(test, TextTest) and len(held) == 1 and Kind.LIST not in held:
+        return f"write CAST({name} AS STRING)"
+    if kind is Kind.STRING and held == {Kind.NUMBER} and all(map(_is_number, _constants(test))):
+        return f'write the constant without quotes, or give a schema with {{"{name}": "string"}} for CSV'
     return f"compare it with {HELD[min(held, key=lambda kind: kind.value)]}"
+
+
+def _is_number(value: object) -> bool:
+    try:
+        return isinstance(value, str) and bool(Decimal(value).is_finite())
+    except ArithmeticError:
+        return False

@@ -7,7 +7,7 @@ true with all such tests so. That is said of the events that were looked at, all
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
@@ -21,9 +21,9 @@ from covey.events.columns import Source, columns
 from covey.events.records import flatten
 from covey.filters import TRUE, And, Constant, Filter, Is, Not, Or, Predicate, Semantics
 from covey.filters.algebra import leaves
-from covey.filters.kinds import HELD, met_by, remedy
+from covey.filters.kinds import HELD, asked_kind, met_by, remedy
 from covey.filters.predicates import Compare, IsNull
-from covey.filters.terms import is_path
+from covey.filters.terms import is_path, term_of
 from covey.filters.values import Kind
 
 SAMPLE: Final = 1_000
@@ -55,7 +55,7 @@ class Finding:
 class Seen:
     """What events have of what subscriptions test."""
 
-    def __init__(self, tested: Collection[str], schema: Schema | None = None, *, nan_is_missing: bool = False) -> None:
+    def __init__(self, tested: Iterable[str], schema: Schema | None = None, *, nan_is_missing: bool = False) -> None:
         self.events = 0
         self.names: set[str] = set()
         """Attributes of the first events."""
@@ -64,13 +64,27 @@ class Seen:
         self._schema = schema
         self._nan_is_missing = nan_is_missing
 
+    @classmethod
+    def of_types(cls, types: Mapping[str, str], tested: Iterable[str]) -> Seen:
+        """What events of a table can have, by the types of its columns; of terms over these nothing is known."""
+        seen = cls(tested)
+        seen.names = set(types)
+        for name in seen.kinds:
+            if is_path(name):
+                kind = types.get(name)
+                seen.kinds[name] = set() if kind is None else {_KINDS[kind.partition("<")[0]]}
+        for name in seen.kinds:
+            if not is_path(name) and all(seen.kinds.get(part) for part in term_of(name).attributes()):
+                seen.kinds[name] = set(Kind)
+        return seen
+
     def look(self, batch: Source) -> None:
         """Look at more events."""
         if not self._open:
             return
         found = columns(batch, self._open, self._schema, nan_is_missing=self._nan_is_missing)
-        for name, pieces in found.pieces.items():
-            self.kinds[name].update(_KINDS[piece.type] for piece in pieces)
+        for name, pieces in found.pieces.items():  # of terms also the attributes in them
+            self.kinds.setdefault(name, set()).update(_KINDS[piece.type] for piece in pieces)
         if self.events < SAMPLE:
             self.names.update(_names(batch))
         self.events += found.length
@@ -103,20 +117,30 @@ class Seen:
         if self._schema is not None and name in self._schema.defaults:
             return None
         if not held:
-            meant = self._meant(test)
-            hint = f"; did you mean {meant}?" if meant else ""
-            return "attribute", f"no event has {name}{hint}" if is_path(name) else f"{name} never has a value"
+            return "attribute", self._lacking(test)
         if wanted and not wanted & held:
-            kinds = " and ".join(HELD[kind] for kind in sorted(held, key=lambda kind: kind.value))
-            asked = HELD[min(wanted, key=lambda kind: kind.value)]
-            return "kind", f"{name} holds {kinds}, and {test} is of {asked}; {remedy(name, held, wanted)}"
+            asked, shown = HELD[asked_kind(wanted)], test.term.sql
+            return "kind", f"{shown} holds {_listed(held)}, and {test} is of {asked}; {remedy(test, held, wanted)}"
         return None
 
+    def _lacking(self, test: Predicate) -> str:
+        """Why there is never a value to test, in words."""
+        name = next((name for name in test.term.attributes() if not self.kinds.get(name)), None)
+        if name is None:
+            held = (f"{name} holds {_listed(self.kinds.get(name, ()))}" for name in test.term.attributes())
+            return f"{test.term.sql} never has a value; {', '.join(held)}"
+        meant = self._meant(test)
+        if meant:
+            return f"no event has {name}; did you mean {meant}?"
+        # A comparison of two attributes, of which one is none, was meant as one with a text.
+        bare = not is_path(test.attribute) and "." not in name
+        return f"no event has {name}" + (f"; a text is written in quotes: '{name}'" if bare else "")
+
     def _meant(self, test: Predicate) -> str | None:
-        name = test.attribute
-        if self.kinds.get(name) or not is_path(name):
-            return None
-        return next(iter(get_close_matches(name, sorted(self.names), 1)), None)
+        for name in test.term.attributes():
+            if not self.kinds.get(name):
+                return next(iter(get_close_matches(name, sorted(self.names), 1)), None)
+        return None
 
     def _truths(self, node: Filter, missing: bool | None) -> Truths:
         """The truths that a filter may have of these events."""
@@ -141,6 +165,10 @@ class Seen:
             case Predicate():
                 return frozenset((missing,)) if self._wrong(node) is not None else _ANY
         return _ANY
+
+
+def _listed(kinds: Collection[Kind]) -> str:
+    return " and ".join(HELD[kind] for kind in sorted(kinds, key=lambda kind: kind.value))
 
 
 def _names(batch: Source) -> Iterator[str]:

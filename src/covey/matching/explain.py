@@ -10,6 +10,7 @@ from typing import Any
 from covey.filters import And, Constant, Filter, Is, Not, Or, Predicate, Semantics
 from covey.filters.kinds import mismatch
 from covey.filters.semantics import Defaults, attribute_value, truth
+from covey.filters.terms import is_path
 from covey.filters.values import Scalar, Value
 
 _MARKS = {True: "✓", False: "✗", None: "?"}
@@ -119,15 +120,27 @@ def _steps(node: Filter, lookup: Any, taken: Mapping[str, Scalar], three_valued:
 
 
 def _note(predicate: Predicate, lookup: Any, taken: Mapping[str, Scalar]) -> str:
-    name = predicate.attribute
-    value = predicate.term.value(lookup)
+    name, term = predicate.attribute, predicate.term
+    value = term.value(lookup)
+    if is_path(name):
+        if value is None:
+            return f"{name} is missing"
+        wrong = mismatch(predicate, value)
+        return f"{name} is {_shown(value)}" + (" by default" if name in taken else "") + (f": {wrong}" if wrong else "")
+    # Of a term people know the attributes; that two of them are compared by a term they needn't.
+    values = {name: lookup(name) for name in term.attributes()}
+    missing = [f"{name} is missing" for name, one in values.items() if one is None]
+    made_of = ", ".join(f"{name} is {_shown(one)}" for name, one in values.items() if one is not None)
     if value is None:
-        return f"{name} is missing"
+        return ", ".join(missing) or f"{term.sql} has no value: {made_of}"
+    if term.sql.startswith("compare("):
+        return made_of
+    return f"{term.sql} is {_shown(value)}" + (f": {made_of}" if made_of else "")
+
+
+def _shown(value: Value) -> str:
     shown = repr(list(value)) if isinstance(value, tuple) else repr(value)
-    if len(shown) > 80:
-        shown = shown[:77] + "…"
-    wrong = mismatch(predicate, value)
-    return f"{name} is {shown}" + (" by default" if name in taken else "") + (f": {wrong}" if wrong else "")
+    return shown if len(shown) <= 80 else shown[:77] + "…"
 
 
 def _reason(condition: Filter, outcome: bool | None, steps: tuple[Step, ...]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from covey.errors import EventError
+from covey.filters import Filter, Predicate
 from covey.filters.terms import SPARK_ONLY
 
 
@@ -20,6 +21,12 @@ def check_only_spark(terms: Sequence[str], given: Collection[str]) -> None:
     if missing is not None:
         more = f" and {len(terms) - 1:,} more" if len(terms) > 1 else ""
         raise EventError(f"only Spark computes {missing[len(SPARK_ONLY) :]}{more}; match with covey.spark.match_events")
+
+
+def only_spark_text(condition: Filter) -> str | None:
+    """The rule that only Spark reads, as it was written; None for others."""
+    name = condition.attribute if isinstance(condition, Predicate) else ""
+    return name[len(SPARK_ONLY) :] if name.startswith(SPARK_ONLY) else None
 
 
 def names_of(events: Any) -> Collection[str]:

@@ -169,7 +169,7 @@ def errors_table(errors: list[BadSubscription]) -> pa.Table:
     return pa.table(
         {
             "row": pa.array([bad.row for bad in errors], pa.int64()),
-            "id": pa.array([bad.id for bad in errors], pa.string()),
+            "id": pa.array([None if bad.id is None else str(bad.id) for bad in errors], pa.string()),
             "error": pa.array([str(bad.error) for bad in errors], pa.string()),
         }
     )

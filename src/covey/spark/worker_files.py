@@ -104,7 +104,9 @@ def place(
             columns = as_it_is(index, events)
         if bound and columns is None:
             settings = replace(settings, semantics=index.semantics)
-            index, errors, columns = index_of(events, list(index.rows()), settings, on_error)
+            whole, rows = index.integer_ids, [(str(id), text) for id, text in index.rows()]
+            index, errors, columns = index_of(events, rows, settings, on_error)
+            errors = [replace(bad, id=int(bad.id)) for bad in errors] if whole else errors
             file = _saved(index)
     elif hasattr(subscriptions, "toArrow"):  # the DataFrames of Spark Connect are of a class of their own
         if schema is not None or as_json:

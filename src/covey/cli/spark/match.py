@@ -8,9 +8,9 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -18,19 +18,25 @@ from covey.cli.arguments import UsageError
 from covey.cli.spark.arguments import SparkMatchOptions
 from covey.cli.spark.session import cores, is_local, job_progress, session
 from covey.cli.spark.sources import TABLE, read_events, read_subscriptions, rows
-from covey.cli.subscriptions import schema_of
-from covey.cli.terminal import BadRowsError, Report, complain, one_line
-from covey.errors import CoveyError
+from covey.cli.subscriptions import SubscriptionFile, as_one_kind, schema_of
+from covey.cli.terminal import MOST_SHOWN, BadRowsError, Report, complain, one_line, unwatched
+from covey.errors import CoveyError, skips
+from covey.events import Schema
+from covey.events.files import source
 from covey.file_names import INDEX_SUFFIX, is_index
+from covey.language import parse
 from covey.matching import AddManyError, BadSubscription, Index
+from covey.matching.against import Seen
+from covey.matching.only_spark import only_spark_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LISTS = "subscriptions"
+SUBSCRIPTIONS_FORMAT = "--subscriptions-format"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Built:
     """The index of the user's subscriptions, in a file."""
 
@@ -39,6 +45,8 @@ class Built:
     seconds: float | None
     """None where it was there already."""
     left_out: int
+    places: Mapping[object, str] = field(default_factory=dict)
+    """Where each stands, by id, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,8 @@ def run(options: SparkMatchOptions) -> int:
             check_free(options.output, overwrite=options.overwrite)
         built = _index(spark, options, Path(scratch))
         result = _bulk(spark, built, options) if options.bulk else _plain(spark, built, options)
+        if options.index is not None and options.index != built.path:
+            Index.open(built.path, verify=False).save(options.index)
         summary = _write(spark, result, built, options, afterwards)
         print(json.dumps(asdict(summary)) if options.json else summary)
     if built.left_out:
@@ -113,6 +123,10 @@ def _index(spark: SparkSession, options: SparkMatchOptions, scratch: Path) -> Bu
     path = options.index or str(scratch / f"index{INDEX_SUFFIX}")
     report = Report("subscription", options.subscriptions)
     start = time.perf_counter()
+    if is_local(spark) and os.path.isfile(options.subscriptions):
+        path = str(scratch / f"index{INDEX_SUFFIX}")  # kept when it is known to fit the events
+        added_here, left_out, places = _from_file(options, path)
+        return Built(path, added_here, time.perf_counter() - start, left_out, places)
     try:
         with job_progress(spark, "tasks of reading subscriptions"):
             added = build_index(
@@ -128,6 +142,26 @@ def _index(spark: SparkSession, options: SparkMatchOptions, scratch: Path) -> Bu
     return Built(path, added.added, time.perf_counter() - start, report.count)
 
 
+def _from_file(options: SparkMatchOptions, path: str) -> tuple[int, int, dict[object, str]]:
+    """The index of one file of this machine, read as `covey match` reads it, which names the lines that are bad; how
+    many it has and how many not, and where each stands. What only Spark reads goes with the others."""
+    from covey.spark.only_spark import add_rules
+
+    given = SubscriptionFile(source(options.subscriptions, options.subscriptions_format, SUBSCRIPTIONS_FORMAT), options)
+    schema = schema_of(options)
+    index = Index(semantics=options.semantics or "sql", schema=schema)
+    pairs = as_one_kind(list(given.pairs(unwatched)))
+    if schema is not None:
+        added = index.add_many(pairs, on_error="skip")
+    else:
+        added = add_rules(index, pairs, dialect="sql", on_error="skip")
+    given.settle(added.errors)
+    index.save(path)
+    wrong = {bad.row for bad in added.errors}
+    places = {id: f"{given.source.name} {given.place(at)}" for at, (id, _) in enumerate(pairs) if at not in wrong}
+    return added.added, given.report.count, places
+
+
 def _say(report: Report, errors: Sequence[BadSubscription]) -> None:
     for bad in errors:
         report.bad(f"subscription {bad.id!r}", one_line(bad.error))
@@ -135,15 +169,56 @@ def _say(report: Report, errors: Sequence[BadSubscription]) -> None:
 
 def _plain(spark: SparkSession, built: Built, options: SparkMatchOptions) -> DataFrame:
     """The events' columns and an array of ids."""
-    from covey.spark import match_events
+    from covey.spark.batch import match_placed
     from covey.spark.types import quoted
+    from covey.spark.worker_files import place
 
     events = read_events(spark, options)
-    matched = match_events(events, built.path, memory_budget=options.memory_budget)
+    if options.columns is not None:
+        _check_columns(options.columns, events.columns, options.events)
+    placed = place(events, built.path, on_error="skip", memory_budget=options.memory_budget)
+    _say_unfit(events, built, placed.errors, options)
+    matched = match_placed(events, placed)
     if options.columns is None:
         return matched
-    _check_columns(options.columns, events.columns, options.events)
     return matched.select(*(quoted(name) for name in options.columns), _LISTS)
+
+
+def _say_unfit(events: DataFrame, built: Built, errors: Sequence[BadSubscription], options: SparkMatchOptions) -> None:
+    """Say which rules these events' columns can't meet, in the words of `covey match` where it would say it too."""
+    if errors:
+        _name_unfit(events, built, errors)
+        built.left_out += len(errors)
+        built.subscriptions -= len(errors)
+    if built.left_out and not skips(options.on_error):
+        few = f"{built.left_out:,} subscription{'' if built.left_out == 1 else 's'}"
+        raise BadRowsError(f"{few} can't be used, so nothing was done; --on-error skip goes on without")
+
+
+def _name_unfit(events: DataFrame, built: Built, errors: Sequence[BadSubscription]) -> None:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    index = Index.open(built.path, verify=False)
+    names = Schema.infer(to_arrow_schema(events.schema)).attributes
+    seen = Seen.of_types({name: attribute.type for name, attribute in names.items()}, index.tested)
+    for place, bad in enumerate(errors):
+        if place < MOST_SHOWN:
+            complain(_unfit(bad, index, seen, built.places))
+    if len(errors) > MOST_SHOWN:
+        complain(f"and {len(errors) - MOST_SHOWN:,} more can't be used on these events")
+
+
+def _unfit(bad: BadSubscription, index: Index, seen: Seen, places: Mapping[object, str]) -> str:
+    condition = index.filter(bad.id)
+    text = only_spark_text(condition)
+    if text is not None:
+        try:
+            parse(text)
+        except CoveyError as error:
+            place = f"{places[bad.id]}: " if bad.id in places else ""
+            return f"{place}subscription {bad.id!r}: {one_line(error)}"
+    found = seen.cannot_fire(bad.id, condition, index.semantics)
+    return str(found) if found is not None else f"subscription {bad.id!r} can't be used: {one_line(bad.error)}"
 
 
 def _bulk(spark: SparkSession, built: Built, options: SparkMatchOptions) -> DataFrame:
@@ -153,10 +228,14 @@ def _bulk(spark: SparkSession, built: Built, options: SparkMatchOptions) -> Data
     given = rows(spark, options.events, options.events_format, "--events-format")
     if given.kind != "parquet":
         raise UsageError(f"{options.events}: --bulk reads Parquet files only; leave it out")
-    return cast(
-        "DataFrame",
-        match_files(spark, given.path, built.path, columns=options.columns or (), memory_budget=options.memory_budget),
-    )
+    matched, wrong = match_files(
+        spark, given.path, built.path, columns=options.columns or (), memory_budget=options.memory_budget,
+        on_error="skip",
+    )  # fmt: skip
+    whole = Index.open(built.path, verify=False).integer_ids
+    bad = [BadSubscription(row.row, int(row.id) if whole else row.id, CoveyError(row.error)) for row in wrong.collect()]
+    _say_unfit(spark.read.parquet(given.path), built, bad, options)
+    return cast("DataFrame", matched)
 
 
 def _check_columns(wanted: list[str], there: list[str], name: str) -> None:

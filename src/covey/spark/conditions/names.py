@@ -80,7 +80,7 @@ class Names:
                 raise FilterError(f"the name {head!r} stands for {len(found)} columns ({spelled}); rename all but one")
             if found:
                 return (found[0].name, *self._inside(found[0].dataType, parts[taken:]))
-        if parts[0].lower() in REFUSED:
+        if len(parts) == 1 and parts[0].lower() in REFUSED:
             raise FilterError(f"{parts[0]} is not allowed in a rule: {REFUSED[parts[0].lower()]}")
         near = difflib.get_close_matches(parts[0], self._schema.names, 1)
         has = f"did you mean {near[0]}?" if near else f"they have {', '.join(self._schema.names[:10])}"
