@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from covey.cli.options import ON_ERROR, ColumnOptions, MeaningOptions
+from covey.cli.options import ON_ERROR, ColumnOptions, FilterOptions
 from covey.errors import OnError
 from covey.file_names import FORMATS, Format
 from covey.filters.semantics import SEMANTICS, Semantics
@@ -41,7 +41,7 @@ class TableOptions(ColumnOptions):
     subscriptions_format: Format | None
 
 
-class SparkMatchOptions(EventOptions, TableOptions, MeaningOptions, SessionOptions):
+class SparkMatchOptions(EventOptions, TableOptions, FilterOptions, SessionOptions):
     """Of `covey spark match`."""
 
     subscriptions: str
