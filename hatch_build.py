@@ -37,13 +37,13 @@ class CompiledKernels(BuildHookInterface[Any]):
             sys.path.remove(str(source))
         in_place = source / _PACKAGE / bundle.FILE
         if version == "editable":
-            build.build_what_is_due(in_place)
+            build.build(in_place)
             return
         made = Path(self.root) / "build" / bundle.FILE
         made.parent.mkdir(exist_ok=True)
         if in_place.exists():
             shutil.copyfile(in_place, made)
-        if build.build_what_is_due(made):
+        if build.build(made):
             build_data["force_include"][str(made)] = f"{_PACKAGE}/{bundle.FILE}"
             build_data["pure_python"] = False
             build_data["infer_tag"] = True

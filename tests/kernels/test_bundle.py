@@ -124,6 +124,35 @@ def test_an_edited_kernel_and_what_depends_on_it_is_compiled_again(tmp_path: Pat
     assert "covey.kernels.planning" not in described.stdout
 
 
+def test_a_build_compiles_what_is_due_and_keeps_the_rest(tmp_path: Path) -> None:
+    shutil.copytree(SOURCE / "covey", tmp_path / "src" / "covey", ignore=shutil.ignore_patterns("__pycache__"))
+    kernels = tmp_path / "src" / "covey" / "kernels"
+    before = bundle.read(kernels / bundle.FILE)
+    edited = kernels / "scanning.py"
+    edited.write_text(edited.read_text() + "\n# edited\n")
+    building = "from covey.kernels.build import main; main([])"
+    ended = run(building, tmp_path / "src")
+    assert "compiled 1 of 1 modules" in ended.stderr
+    described = run("from covey.kernels import bundle; print(bundle.describe())", tmp_path / "src")
+    assert described.stdout.startswith("(True"), described.stdout
+    after = bundle.read(kernels / bundle.FILE)
+    assert isinstance(before, bundle.Bundle)
+    assert isinstance(after, bundle.Bundle)
+    assert len(after.header["kernels"]) == len(before.header["kernels"])
+    both = before.header["kernels"].keys() & after.header["kernels"].keys()
+    assert {key.partition(":")[0] for key in before.header["kernels"].keys() - both} == {"covey.kernels.scanning"}
+    again = run(building, tmp_path / "src")
+    assert (again.returncode, again.stderr) == (0, "")
+
+
+def test_kernels_of_a_module_that_is_gone_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / bundle.FILE
+    bundle.write(path, {f"{bundle.ROOM}.gone:kernel:int64:0": b"code"})
+    found = bundle.read(path)
+    assert isinstance(found, bundle.Bundle)
+    assert found.outdated() == [f"{bundle.ROOM}.gone"]
+
+
 def test_a_bundle_of_another_numba_is_not_used_and_says_why(tmp_path: Path) -> None:
     path = tmp_path / bundle.FILE
     bundle.write(path, {})

@@ -1,4 +1,6 @@
-"""Compile all kernels into the bundle: `python -m covey.kernels.build [FILE]`.
+"""Compile kernels into the bundle: `python -m covey.kernels.build [FILE]`.
+
+Kernels that the bundle has from the same sources stay; after an edit only its module and those that import it are due.
 
 Modules of kernels are dealt out to one process a core, those that take longest first. Code is made for the baseline of
 the architecture, which Numba takes from the environment before it starts. Where there is no baseline nothing is made,
@@ -7,6 +9,8 @@ and covey compiles at first use.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import pickle
 import subprocess
@@ -22,45 +26,51 @@ from typing import Any
 from covey.kernels import bundle
 
 MODULES = (
-    "bulk_parsing", "roots", "planning", "compiling", "pruning", "matching", "single", "single_texts", "literals",
-    "splitting", "restricting", "diagrams", "rectangles", "merging", "sweeping", "encoding", "results", "value_sets",
-    "json_lines", "event_texts", "messagepack", "scanning", "witnesses",
+    "planning", "single", "roots", "single_texts", "matching", "bulk_parsing", "pruning", "compiling", "splitting",
+    "literals", "sweeping", "diagrams", "json_lines", "rectangles", "merging", "restricting", "messagepack",
+    "witnesses", "encoding", "value_sets", "event_texts", "results", "scanning",
 )  # fmt: skip
 """All modules that have kernels, those that take longest first."""
 
 
-def build_what_is_due(path: Path) -> int:
-    """Make the bundle unless the one there is current; gives how many kernels it has."""
-    found = bundle.read(path)
-    if isinstance(found, bundle.Bundle) and not found.outdated():
-        return len(found.header["kernels"])
-    return build(path)
-
-
 def build(path: Path, *, processes: int | None = None, progress: bool = True) -> int:
-    """Compile everything and write the bundle; gives how many kernels it has."""
+    """Compile what the bundle there lacks, or has from other sources, and write it; gives how many kernels it has."""
     target = bundle.baseline()
     if target is None:
         print("covey: no baseline for this architecture; kernels will be compiled at first use", file=sys.stderr)
         return 0
+    kernels = _current(path)
+    there = {key.partition(":")[0] for key in kernels}
+    due = [module for module in MODULES if f"{bundle.ROOM}.{module}" not in there]
+    if not due:
+        return len(kernels)
     began = time.monotonic()
     environment = os.environ | {
         "NUMBA_CPU_NAME": target.cpu,
         "NUMBA_CPU_FEATURES": "",
         "PYTHONPATH": os.pathsep.join(filter(None, [_source_root(), os.environ.get("PYTHONPATH", "")])),
     }
-    kernels: dict[str, bytes] = {}
-    with _Compilers(_cores(processes), environment) as compilers:
-        for done, made in enumerate(compilers.compiled(MODULES), 1):
+    with _Compilers(min(_cores(processes), len(due)), environment) as compilers:
+        for done, made in enumerate(compilers.compiled(due), 1):
             kernels |= made
             if progress:
-                print(f"covey: compiled {done} of {len(MODULES)} modules of kernels", file=sys.stderr, flush=True)
+                print(f"covey: compiled {done} of {len(due)} modules of kernels", file=sys.stderr, flush=True)
     bundle.write(path, dict(sorted(kernels.items())))
     if progress:
         took = time.monotonic() - began
         size = path.stat().st_size / 2**20
         print(f"covey: {len(kernels)} kernels for {target.cpu}, {size:.1f} MiB, in {took:.0f} s", file=sys.stderr)
     return len(kernels)
+
+
+def _current(path: Path) -> dict[str, bytes]:
+    """The kernels of the bundle there whose sources are as they were."""
+    found = bundle.read(path)
+    if isinstance(found, bundle.BundleError):
+        return {}
+    edited = {*found.outdated()}
+    keys = [key for key in found.header["kernels"] if key.partition(":")[0] not in edited]
+    return {key: code for key in keys if (code := found.code(key)) is not None}
 
 
 def _cores(processes: int | None) -> int:
@@ -137,13 +147,26 @@ def compile_module(module: str) -> dict[str, bytes]:
     return made
 
 
+@contextlib.contextmanager
+def _without_collections() -> Iterator[None]:
+    """Look for garbage after a module only: nearly all that Numba makes is still in use, and is gone through again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.collect()
+        gc.freeze()  # what is left stays, in Numba's own tables
+
+
 def main(arguments: list[str]) -> None:
-    """Build the bundle, or modules of it for the process that does."""
+    """Bring the bundle up to date, or compile modules for the process that does."""
     if arguments == ["--modules"]:
         out = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)  # whatever prints on the way doesn't get between
         for line in sys.stdin:
-            pickle.dump(compile_module(line.strip()), out)
+            with _without_collections():
+                made = compile_module(line.strip())
+            pickle.dump(made, out)
             out.flush()
         return
     build(Path(arguments[0]) if arguments else Path(__file__).with_name(bundle.FILE))

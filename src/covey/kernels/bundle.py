@@ -102,9 +102,9 @@ class Bundle:
             return bytes(file.read(length))
 
     def outdated(self) -> list[str]:
-        """The modules that were edited since."""
+        """The modules that were edited or taken away since."""
         modules = {key.partition(":")[0]: key.rpartition(":")[2] for key in self.header["kernels"]}
-        return sorted(module for module, made in modules.items() if made != stamp(module))
+        return sorted(module for module, made in modules.items() if not _is_made_of(module, made))
 
 
 def identity() -> dict[str, str]:
@@ -197,6 +197,13 @@ def stamp(module: str) -> str:
     for name in sorted(_sources_of(module)):
         digest.update(_source(name))
     return digest.hexdigest()
+
+
+def _is_made_of(module: str, made: str) -> bool:
+    try:
+        return made == stamp(module)
+    except FileNotFoundError:
+        return False
 
 
 @cache
