@@ -1,9 +1,11 @@
-"""A driver of a stream from a topic to a topic, for tests that kill it: `kafka_driver.py WORK ADDRESS [POINT BATCH]`.
+"""A driver of a stream from a topic to a topic, for tests that kill it: `kafka_driver.py WORK ADDRESS [POINT BATCH
+[MASTER]]`.
 
 Events are JSON in `quotes`, rules in the compacted topic `rules`, matches go to `matches`. WORK has `pending.json`,
 lists of changes of rules of which the next is written to the topic before each new batch, so that a replayed batch
 always has newer rules that it must not use. With a point and a batch the driver says when it gets there and waits to be
-killed; at the point `worker` it is a Python worker that is killed, in the middle of its transaction.
+killed; at the point `worker` it is a Python worker that is killed, in the middle of its transaction, and at the point
+`executor`, on a cluster's master, the executor that it belongs to.
 """
 
 from __future__ import annotations
@@ -45,17 +47,24 @@ def release(work: Path, address: str) -> None:
         (work / "pending.json").write_text(json.dumps(pending[1:]))
 
 
-def write_until_killed(sink: TopicSink, part: int, batch: int, rows: Iterable[tuple[str | None, str]]) -> int:
-    def some() -> Iterator[tuple[str | None, str]]:
-        for number, row in enumerate(rows):
-            yield row
-            if number == 5:
-                os.kill(os.getpid(), signal.SIGKILL)
+def write_until_killed(*, executor: bool) -> object:
+    def write(sink: TopicSink, part: int, batch: int, rows: Iterable[tuple[str | None, str]]) -> int:
+        def some() -> Iterator[tuple[str | None, str]]:
+            for number, row in enumerate(rows):
+                yield row
+                if number == 5:
+                    process = os.getpid()
+                    while executor and not Path(f"/proc/{process}/comm").read_text().startswith("java"):
+                        process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+                    os.kill(process, signal.SIGKILL)
+                    signal.pause()
 
-    context = TaskContext.get()
-    assert context is not None
-    first = batch == 1 and part == 0 and context.attemptNumber() == 0
-    return written_as_ever(sink, part, batch, some() if first else rows)
+        context = TaskContext.get()
+        assert context is not None
+        first = batch == 1 and part == 0 and context.attemptNumber() == 0
+        return written_as_ever(sink, part, batch, some() if first else rows)
+
+    return write
 
 
 def write_all_but_one(wanted: int) -> object:
@@ -80,8 +89,8 @@ def prepare(work: Path, address: str, sink: TopicSink, point: str, wanted: int) 
         wrap(TopicSink, "__call__", after=lambda _, result, batch: at(batch))
     elif point == "between":
         watch(lambda: (work / "checkpoint" / "commits" / str(wanted)).exists(), point, wanted)
-    elif point == "worker":
-        topic_sink.write_part = write_until_killed
+    elif point in ("worker", "executor"):
+        topic_sink.write_part = write_until_killed(executor=point == "executor")
     elif point == "part":
         topic_sink.write_part = write_all_but_one(wanted)
 
@@ -96,10 +105,13 @@ def prepare(work: Path, address: str, sink: TopicSink, point: str, wanted: int) 
         threading.Thread(target=half, daemon=True).start()
 
 
-def main(work: Path, address: str, point: str = "", batch: int = -1) -> None:
+def main(work: Path, address: str, point: str = "", batch: int = -1, master: str = "") -> None:
     sink = TopicSink(address, "matches", key="n")
     prepare(work, address, sink, point, batch)
     quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "spark.log.level": "ERROR"}
+    if master:
+        quick |= {"spark.master": master, "spark.executor.memory": "512m", "spark.cores.max": "2",
+                  "spark.driver.memory": "512m", "spark.pyspark.python": sys.executable}  # fmt: skip
     spark = local_session(cores=2, **quick, **{"spark.jars": ",".join(map(str, jars("connector")))})
     source = {"kafka.bootstrap.servers": address, "subscribe": "quotes", "startingOffsets": "earliest",
               "maxOffsetsPerTrigger": str(A_BATCH)}  # fmt: skip
@@ -114,4 +126,4 @@ def main(work: Path, address: str, point: str = "", batch: int = -1) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], *sys.argv[3:4], *map(int, sys.argv[4:5]))
+    main(Path(sys.argv[1]), sys.argv[2], *sys.argv[3:4], *map(int, sys.argv[4:5]), *sys.argv[5:6])

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +17,12 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-import pyspark
-
 from covey.filters import matches
 from covey.language import parse
-from covey.spark.session import find_java
+from tests.spark.cluster import CLASSES, QUICK, Cluster, free_port, running
 from tests.spark.cluster_driver import RULES
 from tests.spark.test_source import Broker
 
-CLASSES = "org.apache.spark.deploy"
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 DRIVER = Path(__file__).with_name("cluster_driver.py")
 EVENTS = [{"n": n, "price": n * 37 % 100 + 0.5, "symbol": "abc"[n % 3]} for n in range(200)]
@@ -38,84 +32,34 @@ QUICK_STEPS = ("events", "executor killed", "one stream", "sink that workers don
 OTHER_STEPS = (
     "files", "saved index", "profile", "compaction", "one stream", "another over the same changes", "through a broker",
 )  # fmt: skip
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
-@dataclass
-class Cluster:
-    """Its processes see an empty directory in place of `own`."""
-
-    work: Path
-    own: Path
-    address: str
-    stack: ExitStack
-    environment: dict[str, str] = field(default_factory=dict)
-    started: int = 0
-
-    def start(self, *command: str, memory: str = "256m") -> subprocess.Popen[bytes]:
-        """A class of Spark's in a process of its own."""
-        hiding = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs tmpfs "$0" && exec "$@"', str(self.own)]
-        whole = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), *command]
-        log = self.stack.enter_context((self.work / f"process-{self.started}.log").open("w"))
-        self.started += 1
-        environment = {**self.environment, "SPARK_DAEMON_MEMORY": memory}
-        process = subprocess.Popen([*hiding, *whole], env=environment, stdout=log, stderr=log)
-        self.stack.callback(process.wait, 30)
-        self.stack.callback(process.kill)
-        return process
-
-    def drive(self, address: str, shared: Path, *steps: str) -> dict[str, Any]:
-        """What a driver finds there."""
-        (shared / "events").mkdir(parents=True)
-        (shared / "events" / "1.json").write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
-        own = self.own / shared.name
-        own.mkdir()
-        broker = Broker(self.work / f"broker-{shared.name}")
-        broker.start()
-        try:
-            with (self.work / f"{shared.name}.log").open("w+") as log:
-                done = subprocess.run(
-                    [sys.executable, str(DRIVER), address, str(shared), str(own), broker.url, *steps],
-                    stdout=subprocess.PIPE, stderr=log, text=True, timeout=PATIENCE, cwd=DRIVER.parents[2],
-                    env={**os.environ, "TMPDIR": str(own), "PYTHONPATH": str(DRIVER.parents[2])}, check=False,
-                )  # fmt: skip
-                log.seek(0)
-                assert done.returncode == 0, log.read()[-3000:]
-        finally:
-            broker.kill()
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return found
+def drive(cluster: Cluster, address: str, shared: Path, *steps: str) -> dict[str, Any]:
+    """What a driver finds there."""
+    (shared / "events").mkdir(parents=True)
+    (shared / "events" / "1.json").write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
+    own = cluster.own / shared.name
+    own.mkdir()
+    broker = Broker(cluster.work / f"broker-{shared.name}")
+    broker.start()
+    try:
+        with (cluster.work / f"{shared.name}.log").open("w+") as log:
+            done = subprocess.run(
+                [sys.executable, str(DRIVER), address, str(shared), str(own), broker.url, *steps],
+                stdout=subprocess.PIPE, stderr=log, text=True, timeout=PATIENCE, cwd=DRIVER.parents[2],
+                env={**os.environ, "TMPDIR": str(own), "PYTHONPATH": str(DRIVER.parents[2])}, check=False,
+            )  # fmt: skip
+            log.seek(0)
+            assert done.returncode == 0, log.read()[-3000:]
+    finally:
+        broker.kill()
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    if os.geteuid() != 0 or shutil.which("unshare") is None:
-        pytest.skip("a worker that doesn't see the driver's files needs a mount namespace")
-    work = tmp_path_factory.mktemp("cluster")
-    own = work / "own"
-    own.mkdir()
-    port = free_port()
-    with ExitStack() as stack:
-        made = Cluster(work, own, f"spark://127.0.0.1:{port}", stack)
-        made.environment = {
-            **os.environ, "SPARK_HOME": str(Path(pyspark.__file__).parent), "JAVA_HOME": find_java(),
-            "SPARK_NO_DAEMONIZE": "1", "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_DAEMON_JAVA_OPTS": QUICK, "PYSPARK_PYTHON": sys.executable,
-            "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
-        }  # fmt: skip
-        made.start(f"{CLASSES}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
-        for number in range(2):
-            made.start(
-                f"{CLASSES}.worker.Worker", made.address, "--host", "127.0.0.1", "--webui-port", "0", "--cores", "1",
-                "--memory", "700m", "--work-dir", str(work / f"worker-{number}"),
-            )  # fmt: skip
+    with running(tmp_path_factory.mktemp("cluster")) as made:
         yield made
 
 
@@ -131,12 +75,12 @@ def wait_until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture(scope="module")
 def classic(cluster: Cluster) -> dict[str, Any]:
-    return cluster.drive(cluster.address, cluster.work / "classic", *QUICK_STEPS)
+    return drive(cluster, cluster.address, cluster.work / "classic", *QUICK_STEPS)
 
 
 @pytest.fixture(scope="module")
 def classic_rest(cluster: Cluster) -> dict[str, Any]:
-    return cluster.drive(cluster.address, cluster.work / "classic-rest", *OTHER_STEPS)
+    return drive(cluster, cluster.address, cluster.work / "classic-rest", *OTHER_STEPS)
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +106,7 @@ def connect(cluster: Cluster) -> Iterator[dict[str, Any]]:
     )
     wait_until_listening(port, server)
     try:
-        yield cluster.drive(f"sc://127.0.0.1:{port}", cluster.work / "connect")
+        yield drive(cluster, f"sc://127.0.0.1:{port}", cluster.work / "connect")
     finally:
         server.kill()
 
@@ -192,7 +136,9 @@ def test_a_stream_writes_every_match(found: dict[str, Any]) -> None:
     assert found["one stream"] == {"matches": MATCHES}
 
 
-def test_what_workers_do_not_see_is_refused_before_it_starts(found: dict[str, Any]) -> None:
+def test_what_workers_do_not_see_is_refused_before_it_starts(cluster: Cluster, found: dict[str, Any]) -> None:
+    if not cluster.hides:
+        pytest.skip("a worker that doesn't see the driver's files needs a mount namespace")
     lost = found["sink that workers don't see"]
     assert "is seen by the driver and not by Spark's workers" in lost["error"]
     assert lost["committed"] == []

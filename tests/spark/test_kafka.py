@@ -29,6 +29,7 @@ from covey.spark.kafka import RulesTopic, TopicSink
 from covey.spark.kafka.topic_sink import write_part
 from covey.spark.stream.changes import apply_changes
 from covey.spark.stream.settings import RuleSettings
+from tests.spark.cluster import Cluster, running
 from tests.spark.kafka_broker import broker, make_topic
 
 DRIVER = Path(__file__).with_name("kafka_driver.py")
@@ -173,14 +174,17 @@ def make(address: str, work: Path) -> list[dict[str, Any]]:
     return events
 
 
-def drive(work: Path, address: str, point: str = "", batch: int = -1, *, kill: bool = True) -> None:
+def drive(
+    work: Path, address: str, point: str = "", batch: int = -1, *, kill: bool = True, cluster: Cluster | None = None
+) -> None:
     """Run the driver; with a point, kill it there with all of its processes."""
     arguments = [sys.executable, str(DRIVER), str(work), address, *([point, str(batch)] if point else [])]
+    arguments += [] if cluster is None else [cluster.address]
     root = str(DRIVER.parents[2])
     with (work / "stderr.txt").open("w+") as errors:
         process = subprocess.Popen(
             arguments, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True, cwd=root,
-            env={**os.environ, "PYTHONPATH": root},
+            env={**os.environ, "PYTHONPATH": root, **({} if cluster is None else {"TMPDIR": str(cluster.own)})},
         )  # fmt: skip
         try:
             assert process.stdout is not None
@@ -242,4 +246,15 @@ def test_a_driver_that_is_killed_during_and_between_batches_writes_each_match_on
     for point, batch in [("decided", 0), ("part", 1), ("written", 2), ("between", 3)]:
         drive(tmp_path, fresh, point, batch)
     drive(tmp_path, fresh)
+    assert len(check(fresh, events)) >= 4
+
+
+@pytest.mark.long
+def test_an_executor_of_a_cluster_that_is_killed_in_its_transaction_costs_nothing(fresh: str, tmp_path: Path) -> None:
+    events = make(fresh, tmp_path)
+    (tmp_path / "cluster").mkdir()
+    with running(tmp_path / "cluster") as cluster:
+        drive(tmp_path, fresh, "executor", kill=False, cluster=cluster)
+        ended = [log.read_text() for log in (tmp_path / "cluster").glob("process-*.log")]
+    assert any("finished with state EXITED" in text and "exitStatus 137" in text for text in ended)
     assert len(check(fresh, events)) >= 4
