@@ -11,8 +11,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 import covey as library
+from covey.cli.spark.joins import joined, shape
 from covey.cli.spark.page import Batch, Page, bars, columns, html
 from covey.cli.stocks import changes, market, quotes, wishes
 from tests.cli.conftest import Outcome
@@ -50,7 +52,7 @@ def test_the_demo_draws_what_the_library_finds(covey: Run, tmp_path: Path, monke
     assert numbers(symbols) == sorted(expected.values(), reverse=True)[:20]
 
     # You join before micro-batch 1 and leave before 5, and hear of one stock.
-    later = quotes(stocks, QUOTES // 10, 2)["symbol"].to_pylist()
+    later = quotes(stocks, int(QUOTES * 0.3), 2)["symbol"].to_pylist()
     edges = [len(later) * place // 6 for place in range(7)]
     asked = [later[first:last].count(stocks.symbols[0]) for first, last in pairwise(edges)]
     assert numbers(heard) == [0, *asked[1:5], 0]
@@ -58,8 +60,25 @@ def test_the_demo_draws_what_the_library_finds(covey: Run, tmp_path: Path, monke
 
     assert [line.split()[1] for line in done.out.splitlines() if line.startswith("  batch ")] == list("012345")
     assert [line.split()[1] for line in done.out.splitlines() if line.startswith("  version ")] == ["2:", "3:", "4:"]
-    for part in ("1,000 traders", "4,000 quotes", "matches: it is true", "on 2 cores", str(page)):
+    for part in ("1,000 traders", "4,000 quotes", "matches: it is true", "on 2 cores", "times slower", str(page)):
         assert part in done.out
+
+
+def test_joins_match_what_the_library_matches(spark: SparkSession) -> None:  # noqa: F811
+    stocks = market(3)
+    texts, day = wishes(stocks, 400, 3), quotes(stocks, 300, 3)
+    assert shape("symbol IN ('A1', 'B') AND change <= -1.5 AND volume > 300") == (
+        "symbol IN (words[0], words[1]) AND change <= numbers[0] AND volume > numbers[1]", ["A1", "B"], [-1.5, 300.0],
+    )  # fmt: skip
+    numbered = day.append_column("n", [range(300)])
+    found, joins = joined(spark, spark.createDataFrame(numbered), texts)
+    index = library.Index()
+    index.add_many(texts)
+    lists = index.match_batch(day).to_pylist()
+    expected = sorted((n, id) for n, ids in enumerate(lists) for id in ids)
+    assert sorted((row.n, row.id) for row in found.collect()) == expected
+    assert len({id for _, id in expected}) > 50
+    assert joins < 30
 
 
 def test_the_demos_changes_can_all_be_applied() -> None:

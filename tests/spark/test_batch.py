@@ -78,6 +78,17 @@ def test_pairs_are_one_row_a_match(quotes: DataFrame, subscriptions: DataFrame) 
     ]
 
 
+def test_counts_are_the_numbers_of_matches(quotes: DataFrame, subscriptions: DataFrame) -> None:
+    for budget in (None, 1_000):
+        counts = match_events(quotes, subscriptions, output="counts", memory_budget=budget)
+        assert counts.columns == [*quotes.columns, "matches"]
+        assert [row.matches for row in counts.collect()] == [len(ids) for ids in EXPECTED]
+    some = match_events(quotes, subscriptions, output="counts", only_matches=True)
+    assert [row.matches for row in some.collect()] == [len(ids) for ids in EXPECTED if ids]
+    with pytest.raises(covey.CoveyError, match="a column 'Matches' already"):
+        match_events(quotes.withColumnRenamed("price", "Matches"), subscriptions, output="counts")
+
+
 def test_an_index_a_file_and_a_table_give_the_same(quotes: DataFrame, subscriptions: DataFrame, tmp_path: Path) -> None:
     index = covey.Index()
     index.add_many(FILTERS)

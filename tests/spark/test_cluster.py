@@ -27,7 +27,7 @@ SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 DRIVER = Path(__file__).with_name("cluster_driver.py")
 EVENTS = [{"n": n, "price": n * 37 % 100 + 0.5, "symbol": "abc"[n % 3]} for n in range(200)]
 MATCHES = sorted([event["n"], id] for event in EVENTS for id, text in RULES if matches(parse(text), event))
-PATIENCE = 400.0
+PATIENCE = 1200.0
 QUICK_STEPS = ("events", "executor killed", "one stream", "sink that workers don't see", "file that workers don't see")
 OTHER_STEPS = (
     "files", "saved index", "profile", "compaction", "one stream", "another over the same changes", "through a broker",

@@ -67,6 +67,12 @@ def test_rows_that_match_nothing_are_left_out_where_that_is_asked_for(
         some = match_files(spark, tmp_path, frame, columns=["x"], only_matches=True).collect()
         assert 0 < len(some) < len(every)
         assert sorted(some) == sorted(row for row in every if row.subscriptions)
+        counts = match_files(spark, tmp_path, frame, output="counts").collect()
+        assert [(row.file, row.row, row.matches) for row in counts] == [
+            (row.file, row.row, len(row.subscriptions)) for row in every
+        ]
+        some_counts = match_files(spark, tmp_path, frame, output="counts", only_matches=True).collect()
+        assert sorted(some_counts) == sorted(row for row in counts if row.matches)
     nothing = spark.createDataFrame([("none", "x = 77")], "id string, filter string")
     assert match_files(spark, tmp_path, nothing, only_matches=True).count() == 0
 

@@ -43,6 +43,8 @@ def test_texts_and_bytes_match_as_the_events_in_them(values: DataFrame, rules: D
     as_bytes = values.selectExpr("k", "cast(value AS binary) AS value", "current_timestamp() AS timestamp")
     assert found(match_events(as_bytes, rules, json="value", memory_budget=1)) == wanted
     assert found(values.transform(matching(rules, json="value"))) == wanted
+    counts = match_events(values, rules, json="value", output="counts").collect()
+    assert {row.k: row.matches for row in counts} == {k: None if ids is None else len(ids) for k, ids in wanted.items()}
 
 
 def test_only_matches_keeps_the_rows_that_match(values: DataFrame, rules: DataFrame) -> None:

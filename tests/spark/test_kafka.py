@@ -19,6 +19,7 @@ pytest.importorskip("pyspark")
 pytest.importorskip("confluent_kafka")
 
 import confluent_kafka as kafka_client
+from confluent_kafka.admin import AdminClient
 from tools.jars import NotFetchedError, jars
 
 import covey
@@ -95,6 +96,25 @@ def test_a_topic_of_rules_is_followed_from_its_start_and_from_a_version(kafka: s
     anew = Index()
     assert follow(anew, RulesTopic(kafka, "followed"), 0) == (7, [])
     assert dict(anew.rows()) == dict(index.rows())
+
+
+def test_a_rule_whose_removal_was_cleaned_away_while_a_stream_was_down_is_gone(kafka: str) -> None:
+    make_topic(kafka, "cleaned")
+    put(kafka, "cleaned", [("a", "x = 1"), ("b", "x = 2"), ("bad", "x >")])
+    index = Index()
+    version, wrong = follow(index, RulesTopic(kafka, "cleaned"), 0)
+    assert (version, len(wrong)) == (3, 1)
+    put(kafka, "cleaned", [("a", None), ("b", "x ="), ("c", "x = 3")])
+    admin = AdminClient({"bootstrap.servers": kafka})
+    for deleted in admin.delete_records([kafka_client.TopicPartition("cleaned", 0, 4)]).values():
+        deleted.result(60)
+    again = RulesTopic(kafka, "cleaned")  # as a driver that is started again has it
+    version, wrong = follow(index, again, 3)
+    assert (version, len(wrong)) == (6, 1)
+    assert dict(index.rows()) == {"b": "x = 2", "c": "x = 3"}
+    put(kafka, "cleaned", [("d", "x = 4")])
+    assert follow(index, again, 6) == (7, [])
+    assert sorted(index.ids()) == ["b", "c", "d"]
 
 
 def test_rules_of_strangers_are_held_to_the_limits_of_brokers(kafka: str) -> None:

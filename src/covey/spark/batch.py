@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, Unpack, cast, overload
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -27,12 +28,14 @@ from covey.spark.options import SubscriptionOptions, check_keywords
 from covey.spark.rules import Columns, TermFailures
 from covey.spark.types import selection, unused_name
 from covey.spark.worker_files import Placed, Subscriptions, place
-from covey.spark.workers import IndexFile, match_lists
+from covey.spark.workers import IndexFile, match_counts, match_lists
 
-Output = Literal["array", "pairs"]
-COLUMNS: dict[str, str] = {"array": "subscriptions", "pairs": "subscription"}
+Output = Literal["array", "pairs", "counts"]
+COLUMNS: dict[str, str] = {"array": "subscriptions", "pairs": "subscription", "counts": "matches"}
 """The column that each form of output adds."""
 
+_TYPES: dict[bool, str] = {False: "array<string>", True: "int"}
+"""What workers send back: lists of ids, or their numbers."""
 _NOTHING = ""
 """The name of a column that stands in where filters name none, so that the number of rows is known."""
 
@@ -76,7 +79,8 @@ def match_events(
     **options: Unpack[SubscriptionOptions],
 ) -> DataFrame | tuple[DataFrame, DataFrame]:
     """The events with what they match: `subscriptions`, an array of ids, or with `output="pairs"` a row for each match
-    with its `subscription`. Ids are in the index's order; that of an index built from a DataFrame is by id.
+    with its `subscription`, or with `output="counts"` the number of `matches`, for which no id leaves the workers. Ids
+    are in the index's order; that of an index built from a DataFrame is by id.
 
     `subscriptions` is a DataFrame (columns `id` and `filter`), a `covey.Index`, or the path of a saved index; the
     latter two bring their own semantics and schema. `semantics` is "sql" unless given. Bad filters are an AddManyError
@@ -143,7 +147,11 @@ def match_placed(
 ) -> DataFrame:
     """Match events against index files that are where workers find them."""
     check_output(events.columns, output)
-    found = _matches(events, placed) if texts is None else _json_matches(placed, texts)
+    counts = output == "counts"
+    found = _matches(events, placed, counts) if texts is None else _json_matches(placed, texts, counts)
+    if counts:
+        matched = events.select("*", found.alias(COLUMNS[output]))
+        return matched.where(F.col(COLUMNS[output]) > 0) if only_matches else matched
     if placed.id_type != "string":
         found = found.cast(f"array<{placed.id_type}>")
     if output == "array":
@@ -154,36 +162,42 @@ def match_placed(
     return matched.select("*", F.explode(lists).alias(COLUMNS[output])).drop(lists)
 
 
-def _matches(events: DataFrame, placed: Placed) -> Column:
-    """The column of arrays of ids."""
-    columns = placed.columns
-    crossing = (
-        columns.crossing()
-        if columns is not None
-        else selection(events.schema, placed.attributes, is_case_sensitive(events))
-    )
+def crossing_columns(events: DataFrame, placed: Placed) -> list[tuple[str, str, Column]]:
+    """What must cross into Python: by attribute its SQL over the events, as far as that is known, and its column."""
+    if placed.columns is not None:
+        return [(name, text, F.expr(text)) for name, text in placed.columns.expressions.items()]
+    found = selection(events.schema, placed.attributes, is_case_sensitive(events))
+    return [(name, "", column) for name, column in found]
+
+
+def _matches(events: DataFrame, placed: Placed, counts: bool) -> Column:
+    """The column of arrays of ids, or of their numbers."""
+    crossing = [(name, column) for name, _, column in crossing_columns(events, placed)]
     crossing = crossing or [(_NOTHING, F.lit(0).cast("tinyint"))]
-    function = _matcher(placed.files, [name for name, _ in crossing])
-    declared = F.arrow_udf(function, "array<string>").asNondeterministic()
+    function = _matcher(placed.files, [name for name, _ in crossing], counts)
+    declared = F.arrow_udf(function, _TYPES[counts]).asNondeterministic()
     return cast(Column, declared(*(column for _, column in crossing)))
 
 
-def _json_matches(placed: Placed, texts: JsonColumn) -> Column:
+def _json_matches(placed: Placed, texts: JsonColumn, counts: bool) -> Column:
     files, bad_json = placed.files, texts.bad_json
 
     def match(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
         batches = (pa.RecordBatch.from_arrays([array], names=[_NOTHING]) for array in arrays)
-        return match_json_lists(batches, files, bad_json)
+        lists = match_json_lists(batches, files, bad_json)
+        return map(pc.list_value_length, lists) if counts else lists
 
-    return cast(Column, F.arrow_udf(match, "array<string>").asNondeterministic()(F.col(texts.column)))
+    return cast(Column, F.arrow_udf(match, _TYPES[counts]).asNondeterministic()(F.col(texts.column)))
 
 
-def _matcher(files: tuple[IndexFile, ...], names: list[str]) -> Callable[[Any], Iterator[pa.Array]]:
+def _matcher(files: tuple[IndexFile, ...], names: list[str], counts: bool) -> Callable[[Any], Iterator[pa.Array]]:
+    matched = match_counts if counts else match_lists
+
     def several(arrays: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
-        return match_lists((pa.RecordBatch.from_arrays(list(array), names=names) for array in arrays), files)
+        return matched((pa.RecordBatch.from_arrays(list(array), names=names) for array in arrays), files)
 
     def single(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        return match_lists((pa.RecordBatch.from_arrays([array], names=names) for array in arrays), files)
+        return matched((pa.RecordBatch.from_arrays([array], names=names) for array in arrays), files)
 
     return several if len(names) > 1 else single
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from covey.errors import CoveyError, OnError, skips
 from covey.spark.batch import COLUMNS, Output, check_output, errors_frame, match_placed
@@ -54,9 +54,10 @@ def match_files(
     **options: Unpack[SubscriptionOptions],
 ) -> Any:
     """A DataFrame of (file, row, the `columns` asked for, subscriptions), or with `output="pairs"` a row for each match
-    with its `subscription`. `paths` are Parquet files, directories of them, or patterns with `*`; workers must be able
-    to read them, under the same names. Columns are those that Spark reads there, directories such as `company=IBM` and
-    files with differing columns included. They may be addresses that Arrow reads, such as `s3://…`.
+    with its `subscription`, or with `output="counts"` the number of `matches`. `paths` are Parquet files, directories
+    of them, or patterns with `*`; workers must be able to read them, under the same names. Columns are those that Spark
+    reads there, directories such as `company=IBM` and files with differing columns included. They may be addresses that
+    Arrow reads, such as `s3://…`.
 
     `only_matches` keeps the rows that match something; the others don't leave the workers.
     The other options are those of `match_events`; with `on_error="skip"` the result is a pair, too.
@@ -76,11 +77,11 @@ def match_files(
     runs = [run for file in files for run in _runs(file, rows_per_task)]
     types = {name: to_arrow_type(table.frame.schema[name].dataType, timezone="UTC") for name in needed}
     fields = [StructField("file", StringType(), False), StructField("row", LongType(), False), *passed]
-    ids: DataType = ArrayType(StringType()) if output == "array" else StringType()
-    result = StructType([*fields, StructField(COLUMNS[output], ids)])
+    kinds: dict[Output, DataType] = {"array": ArrayType(StringType()), "pairs": StringType(), "counts": IntegerType()}
+    result = StructType([*fields, StructField(COLUMNS[output], kinds[output])])
     function = _reader(runs, placed.files, types, list(columns), result, output, only_matches)
     matched = spark.range(0, len(runs), 1, max(1, len(runs))).mapInArrow(function, result)
-    if placed.id_type != "string":
+    if placed.id_type != "string" and output != "counts":
         kind = f"array<{placed.id_type}>" if output == "array" else placed.id_type
         matched = matched.withColumn(COLUMNS[output], F.col(COLUMNS[output]).cast(kind))
     return (matched, errors_frame(spark, list(placed.errors))) if skips(on_error) else matched
@@ -137,7 +138,7 @@ def _reader(
     needed: dict[str, pa.DataType],
     columns: list[str],
     result: StructType,
-    output: Literal["array", "pairs"],
+    output: Output,
     only_matches: bool = False,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -154,7 +155,7 @@ def match_run(
     needed: dict[str, pa.DataType],
     columns: list[str],
     result: StructType,
-    output: Literal["array", "pairs"],
+    output: Output,
     only_matches: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """In a worker: match one run of row groups."""
@@ -176,6 +177,8 @@ def match_run(
         count = len(kept[0])
         file = pa.array([run.file.path]).take(pa.array(np.zeros(count, dtype=np.int64)))
         found = as_lists(offsets, ids) if output == "array" else ids
+        if output == "counts":
+            found = pa.array(np.diff(offsets), pa.int32())
         arrays = [_as(column, kind) for column, kind in zip([file, *kept, found], types, strict=True)]
         yield from slices(pa.RecordBatch.from_arrays(arrays, names=result.names))
 

@@ -93,7 +93,7 @@ def place(
     if isinstance(subscriptions, (str, os.PathLike, Index)):
         given = subscriptions
         if isinstance(given, Index):
-            index, file = given, _saved(given)
+            index, file = given, save_for_workers(given)
         else:
             file = _here(given)
             index = Index.open(file, verify=False, limits=limits)
@@ -107,7 +107,7 @@ def place(
             whole, rows = index.integer_ids, [(str(id), text) for id, text in index.rows()]
             index, errors, columns = index_of(events, rows, settings, on_error)
             errors = [replace(bad, id=int(bad.id)) for bad in errors] if whole else errors
-            file = _saved(index)
+            file = save_for_workers(index)
     elif hasattr(subscriptions, "toArrow"):  # the DataFrames of Spark Connect are of a class of their own
         if schema is not None or as_json:
             index = Index(semantics=semantics or "sql", schema=schema, limits=limits)
@@ -117,13 +117,13 @@ def place(
             rows, bad = frame_rows(subscriptions, id=id, filter=filter, dialect=dialect, limits=limits, types=types)
             index, errors, columns = index_of(events, rows, settings, on_error, bad)
         id_type = type_of_ids(subscriptions, id)
-        file = _saved(index)
+        file = save_for_workers(index)
     else:
         kind = type(subscriptions).__name__
         raise CoveyError(f"subscriptions are a DataFrame, a covey.Index or the path of a saved index, not {kind}")
     files = [file]
     if memory_budget is not None and file.stat().st_size > memory_budget:
-        files = [_saved(shard) for shard in shards(file, memory_budget, limits)]
+        files = [save_for_workers(shard) for shard in shards(file, memory_budget, limits)]
     found = tuple(_visible(events.sparkSession, path) for path in files)
     return Placed(found, () if as_json else needed(index), columns, id_type, tuple(errors))
 
@@ -158,7 +158,8 @@ def directory() -> Path:
     return made
 
 
-def _saved(index: Index) -> Path:
+def save_for_workers(index: Index) -> Path:
+    """An index as a file of this process's own, under the name of its content."""
     handle, name = tempfile.mkstemp(dir=directory(), suffix=".new")
     os.close(handle)
     fresh = Path(name)

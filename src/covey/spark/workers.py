@@ -121,6 +121,18 @@ def match_lists(batches: Iterable[pa.RecordBatch], files: Sequence[IndexFile]) -
         yield from slices(as_lists(offsets, ids))
 
 
+def match_counts(batches: Iterable[pa.RecordBatch], files: Sequence[IndexFile]) -> Iterator[pa.Array]:
+    """For each event how many subscriptions it meets; ids aren't looked up."""
+    steps = Steps(batches, _MOST_ROWS if len(files) == 1 else _MOST_ROWS_SHARDED, _FIRST_ROWS)
+    for events in steps:
+        counts = np.zeros(events.num_rows, np.int64)
+        for file in files:
+            index = opened(file) if len(files) == 1 else file.open()
+            counts += index.match_batch(events, threads=1).counts()
+        steps.matched(events.num_rows, int(counts.sum()))
+        yield from slices(pa.array(counts, pa.int32()))
+
+
 def slices(rows: Rows) -> Iterator[Rows]:
     """The same rows in pieces that suit the JVM."""
     for first in range(0, len(rows), _ROWS_OUT):

@@ -26,6 +26,7 @@ from rich.table import Table
 
 from covey.cli.arguments import DemoOptions
 from covey.cli.demo import NOTICE, PATIENCE, load_kernels, show_matches, show_wishes, timed
+from covey.cli.spark.joins import Compared, compare
 from covey.cli.spark.page import Batch, Page, html
 from covey.cli.spark.session import cores, job_progress, session
 from covey.cli.stocks import Market, changes, market, quotes, wishes
@@ -48,7 +49,7 @@ _BAR: Final = 40
 _SAMPLE: Final = 32_768
 
 _BATCHES: Final = 6
-_STREAMED: Final = 0.1
+_STREAMED: Final = 0.3
 """Quotes of the stream, as a share of those of the batch."""
 _CHANGES: Final = 0.02
 """Traders that change their minds in each version, as a share."""
@@ -180,11 +181,18 @@ def _show(
     console.print()
     streamed, stream = _stream(spark, made, options, scratch, console)
     console.print()
+    alone = _alone(spark, made, index, console)
     parts = [profiled, built, batch, stream]
     console.print(_table(parts))
+    slower = batch.rows / batch.seconds / alone.rate
+    console.print(
+        f"[bold]Spark alone[/], by {alone.shapes} joins, one for each shape of wish, on {alone.quotes:,} of these "
+        f"quotes: the same {alone.matches:,} matches, {alone.rate:,.0f} quotes/s, which is "
+        f"[bold]{slower:,.0f} times slower[/]."
+    )
     where = f"Spark {spark.version} on {cores(spark)} cores"
     console.print(f"{where}; it took {started:.1f} s to start Spark, its workers and the kernels. Seed {options.seed}.")
-    page = _page(parts, by_symbol, streamed, known.summary(), f"{where}, seed {options.seed}")
+    page = _page(parts, slower, by_symbol, streamed, known.summary(), f"{where}, seed {options.seed}")
     Path(str(options.output)).write_text(html(page), encoding="utf-8")
 
 
@@ -219,6 +227,16 @@ def _match(spark: SparkSession, made: Made, scratch: Path) -> tuple[list[tuple[s
     by_symbol = sorted(((row.symbol, row.matches) for row in found), key=lambda pair: (-pair[1], pair[0]))
     total = sum(matches for _, matches in by_symbol)
     return by_symbol, Part("batch", made.quotes.num_rows, "quotes", matching.seconds, total)
+
+
+def _alone(spark: SparkSession, made: Made, index: Index, console: Console) -> Compared:
+    """What Spark does without covey, on a sample; its matches must be the same."""
+    with console.status("the same by joins, on a sample …"):
+        alone = compare(spark, made.quotes, made.texts)
+    ours = len(index.match_batch(made.quotes.slice(0, alone.quotes)))
+    if alone.matches != ours:
+        raise CoveyError(f"joins give {alone.matches:,} matches and covey {ours:,}; please report this")
+    return alone
 
 
 def _stream(
@@ -331,7 +349,12 @@ def _table(parts: Sequence[Part]) -> Table:
 
 
 def _page(
-    parts: Sequence[Part], by_symbol: Sequence[tuple[str, int]], streamed: Streamed, known: str, where: str
+    parts: Sequence[Part],
+    slower: float,
+    by_symbol: Sequence[tuple[str, int]],
+    streamed: Streamed,
+    known: str,
+    where: str,
 ) -> Page:
     _, index, batch, stream = parts
     return Page(
@@ -341,6 +364,7 @@ def _page(
             ("matches", f"{batch.matches or 0:,}"),
             ("quotes/s, batch", f"{batch.rows / batch.seconds:,.0f}"),
             ("quotes/s, stream", f"{stream.rows / stream.seconds:,.0f}"),
+            ("times slower by joins", f"{slower:,.0f}"),
         ],
         symbols=by_symbol[:_SYMBOLS],
         joined=f"“{_YOU}”, who asked for {streamed.wish}",

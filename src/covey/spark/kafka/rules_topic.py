@@ -1,8 +1,10 @@
 """Rules that change in a compacted topic: a record's key is an id, its value the filter, and no value removes the rule.
 
 The topic has one partition, so that changes have one order, and a version is the position up to which it was read. A
-stream that begins reads from the start what compaction left; one that goes on reads from its version. Of several
-records of one id that come together the last counts, as after compaction.
+stream that begins reads from the start what compaction left. One that is started again and finds news reads all of it,
+too: while it was down, compaction may have removed a record that removes a rule (Kafka keeps these for a day,
+`delete.retention.ms`), so a rule that no record names any more is gone. From then on it reads from its version. Of
+several records of one id that come together the last counts, as after compaction.
 
 Whoever may write to the topic may write rules, so they are taken as a broker takes them: by the limits for brokers,
 with the functions of the allow list alone. What isn't a rule by these is a bad change; the rule that was there stays.
@@ -49,20 +51,30 @@ class RulesTopic:
         self._most = most
         self._functions = tuple(functions)
         self._consumer: Any = None
+        self._follows = False
+        """Whether all that the topic says was read since this process began."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_consumer": None}
+        return {**self.__dict__, "_consumer": None, "_follows": False}
 
-    def fetch(self, index: Index, version: int, consumed: Collection[str]) -> Fetched:  # noqa: ARG002
+    def fetch(self, index: Index, version: int, consumed: Collection[str]) -> Fetched:
         """What the topic says since a version."""
-        newest, records = self._read(version)
-        if newest == version:
+        anew = version > 0 and not self._follows and self.newest(version, consumed) > version
+        newest, records = self._read(0 if anew else version)
+        self._follows |= anew or version == 0
+        if newest <= version:
             return Fetched(version)
         fetched = Fetched(newest)
         source = f"{self.topic}-{newest}"
         last = {key: (offset, value) for offset, key, value in records}
-        count = len(index)
+        if anew:
+            named = {key for key in last if key is not None}
+            gone = [id for id in index.ids() if str(id).encode() not in named]
+            fetched.changes += [Change(newest, "remove", id, "", source, newest) for id in gone]
+        count = len(index) - len(fetched.changes)
         for key, (offset, value) in last.items():
+            if offset < version:  # which was taken, or told to be bad, when it came
+                continue
             made = self._change(index, newest, source, offset, key, value)
             if isinstance(made, Change) and made.op == "add" and count >= self._most:
                 made = BadChange(source, offset, made.id, f"there are {count:,} rules, which is all there may be")

@@ -37,9 +37,14 @@ class Counter:
         """The events, whose terms that fail are counted."""
         return self._failures.observe(events, placed.columns or Columns())
 
-    def counting(self, result: DataFrame, lists: str) -> DataFrame:
-        """The result, counted; `lists` is the column of ids."""
-        matched = sf.coalesce(sf.sum(sf.size(lists)), sf.lit(0))
+    @property
+    def failures(self) -> dict[str, int]:
+        """The terms that failed, by rule."""
+        return self._failures.counts
+
+    def counting(self, result: DataFrame, column: str, *, lists: bool = True) -> DataFrame:
+        """The result, counted; `column` has the ids, or their numbers."""
+        matched = sf.coalesce(sf.sum(sf.size(column) if lists else sf.col(column)), sf.lit(0))
         return result.observe(self._observation, sf.count(sf.lit(1)).alias("events"), matched.alias("matches"))
 
     def counts(self) -> Counts:

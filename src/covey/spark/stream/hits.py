@@ -42,19 +42,21 @@ def silent_rules(
     if batches is not None and batches < 1:
         raise CoveyError(f"batches is {batches}; use 1 or more")
     where = sink_at(sink)
+    counted = hit_counts(spark, sink).select("subscription", "last_batch")
     ids = StructType.fromJson(where.schema())
     kind = ids["subscriptions"].dataType.elementType if "subscriptions" in ids.names else ids["subscription"].dataType
     written = where.manifests()
     since = written[-batches].batch if batches is not None and batches <= len(written) else 0
     rules = spark.createDataFrame(_rules(checkpoint), "subscription string, filter string")
     rules = rules.withColumn("subscription", F.col("subscription").cast(kind))
-    counted = hit_counts(spark, sink).select("subscription", "last_batch")
     silent = F.col("last_batch").isNull() | (F.col("last_batch") < since)
     return rules.join(counted, "subscription", "left").where(silent)
 
 
 def _pairs(spark: SparkSession, sink: str | os.PathLike[str]) -> DataFrame:
     found = read_matches(spark, sink)
+    if COLUMNS["counts"] in found.columns and COLUMNS["array"] not in found.columns:
+        raise CoveyError("this sink was written with output='counts', which has no rules in it")
     if COLUMNS["pairs"] in found.columns:
         return found.select(COLUMNS["pairs"], BATCH)
     return found.select(F.explode(COLUMNS["array"]).alias(COLUMNS["pairs"]), BATCH)

@@ -11,9 +11,8 @@ Readers go by manifests, as `read_matches` does; a reader of all files would als
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,14 +22,25 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from covey.errors import CoveyError
 from covey.spark.addresses import RemoteDirectory
-from covey.spark.stream.counts import Counts
 from covey.spark.stream.sink import BATCH, MANIFEST, STREAM, Manifest, check_claim
+from covey.spark.stream.writing import Job
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-_WRITTEN = "name string, rows bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class RemotePlace:
+    """A batch's directory behind an address."""
+
+    directory: RemoteDirectory
+    within: str
+
+    def open_output(self, name: str) -> pa.NativeFile:
+        """A new file there."""
+        return self.directory.open_output(f"{self.within}/{name}")
 
 
 class ObjectSink:
@@ -59,22 +69,26 @@ class ObjectSink:
         return None if found is None else Manifest(**found)
 
     def write(
-        self, result: DataFrame, batch: int, version: int, counts: Callable[[], Counts], *, pairs: bool
+        self, job: Job, batch: int, version: int, failures: Callable[[], dict[str, int]], *, pairs: bool
     ) -> Manifest:
-        """Write and commit a batch, which has a row for each event or, as pairs, for each match; `counts` gives its
-        numbers once the result has been computed."""
+        """Write and commit a batch, which has a row for each event or, as pairs, for each match; `failures` are known
+        once the job is done."""
         within = f"{BATCH}={batch}"
-        # Under numbers on the way, since mapInArrow takes no column with a dot in its name.
-        plain = result.toDF(*(str(number) for number in range(len(result.columns))))
-        written = plain.mapInArrow(_writing(self.directory, within, result.columns), _WRITTEN).collect()
-        counted = counts()
-        expected, found = counted.matches if pairs else counted.events, sum(row.rows for row in written)
+        written = job(RemotePlace(self.directory, within))
+        expected, found = written.matches if pairs else written.events, self._rows(within, written.files)
         if found != expected:
             raise CoveyError(f"workers wrote {found:,} of {expected:,} rows to {self.directory}; it is not committed")
-        files = sorted(row.name for row in written)
-        manifest = Manifest(batch, version, counted.events, counted.matches, files, counted.failures)
+        manifest = Manifest(batch, version, written.events, written.matches, written.files, failures())
         self._commit(within, manifest)
         return self.committed(batch) or manifest
+
+    def _rows(self, within: str, files: list[str]) -> int:
+        """Rows that stand there, by the files' footers."""
+        rows = 0
+        for name in files:
+            with self.directory.open_input(f"{within}/{name}") as file:
+                rows += pq.ParquetFile(file).metadata.num_rows
+        return rows
 
     def _commit(self, within: str, manifest: Manifest) -> None:
         standing = self.committed(manifest.batch)
@@ -108,28 +122,6 @@ class ObjectSink:
         plain = StructType([StructField(str(number), one.dataType) for number, one in enumerate(whole)])
         tasks = spark.range(0, len(files), 1, max(1, len(files)))
         return tasks.mapInArrow(_reading(self.directory, files, schema), plain).toDF(*(one.name for one in whole))
-
-
-def _writing(directory: RemoteDirectory, within: str, names: list[str]) -> Batches:
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        name = f"part-{uuid.uuid4().hex}.parquet"
-        writer: pq.ParquetWriter | None = None
-        rows = 0
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            if writer is None:
-                schema = pa.schema([field.with_name(own) for field, own in zip(batch.schema, names, strict=True)])
-                file = directory.open_output(f"{within}/{name}")
-                writer = pq.ParquetWriter(file, schema, compression="zstd")
-            writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=writer.schema))
-            rows += batch.num_rows
-        if writer is not None:
-            writer.close()
-            file.close()
-            yield pa.record_batch({"name": [name], "rows": [rows]})
-
-    return write
 
 
 def _reading(directory: RemoteDirectory, files: list[tuple[int, str]], schema: StructType) -> Batches:

@@ -25,31 +25,36 @@ subscriptions costs one listing of the change directory, and workers keep what t
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import ArrayType, DataType, LongType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StructField, StructType
 from pyspark.sql.utils import is_remote
 
 from covey.errors import CoveyError, OnError
 from covey.spark.batch import COLUMNS, Output, check_output, match_placed
 from covey.spark.options import SubscriptionOptions, check_keywords
+from covey.spark.stream.bound_segments import BoundSegments
 from covey.spark.stream.changes import SubscriptionLog, source_of
 from covey.spark.stream.counts import Counter, Counts
 from covey.spark.stream.ids import STRING
 from covey.spark.stream.journal import Journal
 from covey.spark.stream.listener import BatchReport, Listener, MatchListener, listener_of
 from covey.spark.stream.notes import Notes, began, location
+from covey.spark.stream.object_sink import ObjectSink
 from covey.spark.stream.settings import RuleSettings
-from covey.spark.stream.sink import BATCH
+from covey.spark.stream.sink import BATCH, LocalPlace, Manifest
 from covey.spark.stream.sinks import Sink, read_matches, sink_at
 from covey.spark.stream.snapshots import Snapshot, placed_over
 from covey.spark.stream.sources import BadChange, Source, Table, one_line
+from covey.spark.stream.writing import Job, Place, Written, is_carried, write_matches
 from covey.spark.types import quoted
 from covey.spark.worker_files import Placed
 
@@ -79,7 +84,8 @@ def match_stream(
     `subscriptions` is a directory of change files, or a function that returns the table of (id, filter, version), which
     is called in every micro-batch; without a version, every table that differs from the one before is a new version.
     The result has the events' columns, `subscriptions` (an array of ids; with `output="pairs"` one row a match, with
-    `subscription`) and `version`. It goes to `sink`, a directory that `read_matches` reads, or to
+    `subscription`; with `output="counts"` the number of `matches`) and `version`.
+    It goes to `sink`, a directory that `read_matches` reads, or to
     `writer(result, batch_id)`, which is called again with the same result when a batch is replayed and has to write it
     once by its batch id. `trigger` is "availableNow", an interval such as "10 seconds", or None for one batch after the
     other. Bad rows of changes are collected in the checkpoint, or raised; so are rules that can't be used over these
@@ -139,9 +145,10 @@ class _Batches:
     _state: tuple[Journal, SubscriptionLog, Notes] | None = field(default=None, repr=False)
     _placed: tuple[Snapshot, str, Placed] | None = field(default=None, repr=False)
     """The version that was used last, over events with these columns."""
+    _bound: BoundSegments = field(default_factory=BoundSegments, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_state": None, "_placed": None}
+        return {**self.__dict__, "_state": None, "_placed": None, "_bound": BoundSegments()}
 
     def prepare(self, spark: SparkSession) -> tuple[Journal, SubscriptionLog, Notes]:
         """Open the journal, the log and the sink, once a process."""
@@ -219,11 +226,7 @@ class _Batches:
         if self.sink is not None:
             manifest = self.sink.committed(batch)
             if manifest is None:
-                counter = Counter()
-                result = self._result(events, snapshot, counter)
-                manifest = self.sink.write(
-                    result, batch, snapshot.version, counter.counts, pairs=self.output == "pairs"
-                )
+                manifest = self._to_sink(self.sink, events, batch, snapshot)
             return manifest.counts
         assert self.writer is not None
         if self.listener is None:
@@ -233,11 +236,33 @@ class _Batches:
         self.writer(self._result(events, snapshot, counter), batch)
         return counter.counts_soon()
 
+    def _to_sink(self, sink: Sink, events: DataFrame, batch: int, snapshot: Snapshot) -> Manifest:
+        result = StructType.fromJson(json.loads(self.schema))
+        counter = Counter()
+        strange = [field.name for field in result.fields if not is_carried(field.dataType)]
+        if strange and isinstance(sink, ObjectSink):
+            raise CoveyError(f"a sink behind an address can't hold column {strange[0]!r}; use writer=, or leave it out")
+
+        def by_workers(place: Place) -> Written:
+            placed = self._over(events, snapshot)
+            counted = counter.failing(events, placed)
+            return write_matches(counted, placed, result, self.output, snapshot.version, place)
+
+        def by_spark(place: LocalPlace) -> Written:
+            found = self._result(events, snapshot, counter)
+            found.write.mode("overwrite").option("compression", "zstd").parquet(place.path)
+            files = sorted(path.name for path in Path(place.path).glob("part-*.parquet"))
+            counts = counter.counts()
+            return Written(files, counts.events, counts.matches)
+
+        job: Job = by_spark if strange else by_workers
+        return sink.write(job, batch, snapshot.version, lambda: counter.failures, pairs=self.output == "pairs")
+
     def _over(self, events: DataFrame, snapshot: Snapshot) -> Placed:
         """A version over the events' columns; rules of it that can't be used there are bad changes."""
         columns = events.schema.json()
         if self._placed is None or self._placed[:2] != (snapshot, columns):
-            found = placed_over(events, snapshot, self.settings)
+            found = placed_over(events, snapshot, self.settings, self._bound)
             source = f"version-{snapshot.version}"
             refused = [BadChange(source, bad.row, bad.id, one_line(bad.error)) for bad in found.errors]
             self.prepare(events.sparkSession)[1].report(refused)
@@ -249,6 +274,11 @@ class _Batches:
         placed = self._over(events, snapshot)
         if counter is not None:
             events = counter.failing(events, placed)
+        if self.output == "counts":
+            result = match_placed(events, placed, output="counts")
+            if counter is not None:
+                result = counter.counting(result, COLUMNS["counts"], lists=False)
+            return result.withColumn(VERSION, sf.lit(snapshot.version).cast("bigint"))
         result = match_placed(events, placed)
         if counter is not None:
             result = counter.counting(result, lists)
@@ -265,8 +295,8 @@ def _result_schema(events: StructType, output: Output, id_type: str) -> StructTy
     if VERSION in (name.lower() for name in events.names):
         raise CoveyError(f"the events have a column {VERSION!r} already; rename it, since the version goes there")
     ids = StructType.fromDDL(f"id {id_type}").fields[0].dataType
-    kind: DataType = ArrayType(ids) if output == "array" else ids
-    return StructType([*events.fields, StructField(COLUMNS[output], kind), StructField(VERSION, LongType())])
+    kinds: dict[Output, DataType] = {"array": ArrayType(ids), "pairs": ids, "counts": IntegerType()}
+    return StructType([*events.fields, StructField(COLUMNS[output], kinds[output]), StructField(VERSION, LongType())])
 
 
 __all__ = ["BatchReport", "MatchListener", "match_stream", "read_matches"]

@@ -21,7 +21,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow.parquet as pq
 from pyspark.sql.types import LongType, StructType
@@ -29,6 +29,7 @@ from pyspark.sql.types import LongType, StructType
 from covey.errors import CoveyError
 from covey.spark.stream.counts import Counts
 from covey.spark.stream.journal import local_path, sync_directory, write_durably
+from covey.spark.stream.writing import Job
 from covey.spark.visibility import check_writable
 
 if TYPE_CHECKING:
@@ -69,6 +70,23 @@ def check_claim(sink: str, found: Mapping[str, str], stream: str, schema: str) -
         raise CoveyError(f"sink {sink!r} has other columns than this stream's result; use an empty sink and checkpoint")
 
 
+@dataclass(frozen=True, slots=True)
+class LocalPlace:
+    """A directory that workers see."""
+
+    path: str
+
+    def open_output(self, name: str) -> BinaryIO:
+        """A new file there."""
+        try:
+            return open(os.path.join(self.path, name), "xb")  # closed by who writes it
+        except FileNotFoundError:
+            raise CoveyError(
+                f"sink {os.path.dirname(self.path)!r} is seen by the driver and not by all of Spark's workers, so the "
+                "batch is not committed; use a directory that all see under this name, or writer="
+            ) from None
+
+
 class ParquetSink:
     """The directory of committed batches of one stream."""
 
@@ -94,18 +112,20 @@ class ParquetSink:
             return None
 
     def write(
-        self, result: DataFrame, batch: int, version: int, counts: Callable[[], Counts], *, pairs: bool
+        self, job: Job, batch: int, version: int, failures: Callable[[], dict[str, int]], *, pairs: bool
     ) -> Manifest:
-        """Write and commit a batch, which has a row for each event or, as pairs, for each match; `counts` gives its
-        numbers once the result has been computed."""
+        """Write and commit a batch, which has a row for each event or, as pairs, for each match; `failures` are known
+        once the job is done."""
         self._clear()
         hidden = self.path / f"{_HIDDEN}{batch}-{uuid.uuid4().hex}"
-        result.write.option("compression", "zstd").parquet(str(hidden))
-        files = sorted(path.name for path in hidden.glob("part-*.parquet"))
-        counted = counts()
-        self._add_up(hidden, files, counted.matches if pairs else counted.events)
-        manifest = Manifest(batch, version, counted.events, counted.matches, files, counted.failures)
-        for name in files:
+        hidden.mkdir()
+        written = job(LocalPlace(str(hidden)))
+        for path in hidden.iterdir():
+            if path.name not in written.files:  # of an attempt that failed
+                path.unlink()
+        self._add_up(hidden, written.files, written.matches if pairs else written.events)
+        manifest = Manifest(batch, version, written.events, written.matches, written.files, failures())
+        for name in written.files:
             _sync_file(hidden / name)
         write_durably(hidden / MANIFEST, json.dumps(asdict(manifest)).encode())
         self._commit(hidden, batch)
@@ -113,7 +133,7 @@ class ParquetSink:
 
     def _add_up(self, hidden: Path, files: list[str], expected: int) -> None:
         """Workers on other machines write to their own disks, where the driver can't commit what they wrote."""
-        found = sum(pq.read_metadata(hidden / name).num_rows for name in files)
+        found = sum(pq.read_metadata(hidden / name).num_rows for name in files if (hidden / name).exists())
         if found != expected:
             raise CoveyError(
                 f"Spark's workers wrote {expected:,} rows to sink {str(self.path)!r} and the driver finds {found:,} of "

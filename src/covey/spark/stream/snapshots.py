@@ -38,10 +38,12 @@ from covey.matching.segment import Segment
 from covey.matching.state import Sealed
 from covey.matching.storage import content_hash, index_header, read_index, write_index
 from covey.spark.batch import match_placed
-from covey.spark.rules import as_it_is, index_of
+from covey.spark.plain_rules import Fields
+from covey.spark.rules import Columns, index_of, with_plain
+from covey.spark.stream.bound_segments import BoundSegments
 from covey.spark.stream.journal import sync_directory, write_durably
 from covey.spark.stream.settings import RuleSettings
-from covey.spark.worker_files import Placed, is_local, linked, needed, place
+from covey.spark.worker_files import Placed, is_local, linked, needed, place, save_for_workers
 from covey.spark.workers import IndexFile
 
 _KEPT_OPEN = 2
@@ -55,6 +57,7 @@ class SavedSegment:
     """Where a segment stands, and what is deleted of it."""
 
     file: str
+    """In the directory of versions, or a path elsewhere on the driver (`bound_segments`)."""
     number: int
     deleted: bytes
     """The bitmap, compressed."""
@@ -242,12 +245,15 @@ def placed(spark: SparkSession, snapshot: Snapshot) -> Placed:
     return Placed((SnapshotFiles(name, not local, snapshot=snapshot),), snapshot.attributes)
 
 
-def placed_over(events: DataFrame, snapshot: Snapshot, settings: RuleSettings) -> Placed:
-    """A version over these events' columns: as it is where covey reads its rules as Spark does, else bound to them
-    anew. Rules of it that can't be used, for whatever reason, are left out and are among the errors."""
+def placed_over(
+    events: DataFrame, snapshot: Snapshot, settings: RuleSettings, bound: BoundSegments | None = None
+) -> Placed:
+    """A version over these events' columns: as it is where covey reads its rules as Spark does, else bound to them,
+    segment by segment; those that `bound` has aren't bound again. Rules of it that can't be used, for whatever reason,
+    are left out and are among the errors."""
     index = cached(snapshot)
     try:
-        return _placed_whole(events, snapshot, index, settings)
+        return _placed_whole(events, snapshot, index, settings, bound or BoundSegments())
     except Exception as error:  # one rule must not stop a stream, whatever is wrong with it
         rows = list(index.rows())
         culprits = _culprits(events, index, rows, settings, error)
@@ -258,13 +264,45 @@ def placed_over(events: DataFrame, snapshot: Snapshot, settings: RuleSettings) -
     return replace(found, errors=(*culprits, *found.errors))
 
 
-def _placed_whole(events: DataFrame, snapshot: Snapshot, index: Index, settings: RuleSettings) -> Placed:
-    columns = None if index.schema is not None else as_it_is(index, events)
-    if (columns is None and index.schema is None) or _is_above(snapshot, settings.memory_budget):
+def _placed_whole(
+    events: DataFrame, snapshot: Snapshot, index: Index, settings: RuleSettings, bound: BoundSegments
+) -> Placed:
+    if _is_above(snapshot, settings.memory_budget):
         return _placed_anew(events, index, settings)
-    found = replace(placed(events.sparkSession, snapshot), attributes=needed(index), columns=columns)
-    match_placed(events, found)  # which Spark's analyser looks at
-    return found
+    columns: Columns | None = None
+    bad: tuple[BadSubscription, ...] = ()
+    if index.schema is None:
+        saved = [(one.file, one.number, one.deleted) for one in snapshot.segments]
+        parts = list(zip(index.parts(), saved, strict=True))
+        found = bound.find(events, parts, lambda rows: _bound(events, index, rows, settings), save_for_workers)
+        if not found.agree:
+            return _placed_anew(events, index, settings)
+        if found.bound:
+            snapshot = replace(snapshot, segments=tuple(SavedSegment(*one) for one in found.segments))
+            index = cached(snapshot)
+        columns, bad = with_plain(found.columns, index, Fields.of(events)), tuple(found.bad)
+    placed_so = placed(events.sparkSession, snapshot)
+    result = replace(placed_so, attributes=needed(index), columns=columns, errors=bad)
+    match_placed(events, result)  # which Spark's analyser looks at
+    return result
+
+
+def _bound(
+    events: DataFrame, index: Index, rows: list[tuple[str, str]], settings: RuleSettings
+) -> tuple[Index, list[BadSubscription], Columns]:
+    """Rules of a segment over the events' columns, and those that can't be used."""
+    try:
+        made, errors, columns = index_of(events, rows, settings.on_spark(), "collect")
+        match_placed(events, Placed((), needed(made), columns))
+    except Exception as error:
+        culprits = _culprits(events, index, rows, settings, error)
+    else:
+        return made, errors, columns
+    bad = {culprit.row for culprit in culprits}
+    places = [number for number in range(len(rows)) if number not in bad]
+    made, errors, columns = index_of(events, [rows[place] for place in places], settings.on_spark(), "collect")
+    match_placed(events, Placed((), needed(made), columns))
+    return made, [*culprits, *(BadSubscription(places[one.row], one.id, one.error) for one in errors)], columns
 
 
 def _placed_anew(events: DataFrame, index: Index, settings: RuleSettings) -> Placed:

@@ -20,6 +20,7 @@ from covey.errors import CoveyError, OnError, skips
 from covey.matching import Index
 from covey.spark.batch import Output, match_placed
 from covey.spark.options import SubscriptionOptions, check_keywords
+from covey.spark.stream.bound_segments import BoundSegments
 from covey.spark.stream.changes import BadChangesError, apply_changes, source_of
 from covey.spark.stream.settings import RuleSettings
 from covey.spark.stream.snapshots import Snapshot, SnapshotStore, placed_over
@@ -50,8 +51,9 @@ def match_batch_version(
     given: dict[str, Any] = {**options, "functions": tuple(options.get("functions", ()))}
     settings = RuleSettings(**given, columns=events.schema)
     with _lock:
-        snapshot, bad = _follower(rules, settings).at(version)
-        placed = placed_over(events, snapshot, settings)
+        follower = _follower(rules, settings)
+        snapshot, bad = follower.at(version)
+        placed = placed_over(events, snapshot, settings, follower.bound)
     source = f"version-{version}"
     bad = bad + [BadChange(source, error.row, error.id, one_line(error.error)) for error in placed.errors]
     if bad and not skip:
@@ -76,6 +78,7 @@ class _Follower:
         self._unreadable: list[BadChange] = []
         self._units: set[str] = set()
         self._newest = 0
+        self.bound = BoundSegments()
         self._store = SnapshotStore(Path(tempfile.mkdtemp(dir=directory())), settings)
         self._begin()
 
