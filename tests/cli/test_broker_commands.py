@@ -204,9 +204,31 @@ def test_load_takes_files_as_other_commands_do(
     assert json.loads(done.out)["subscriptions"] == 2
 
 
-def test_pub_says_how_much_went_out(covey: Callable[..., Outcome], url: str, stdin: Callable[[bytes], None]) -> None:
-    stdin(b'{"price": 1}\n' * 600 + b"oops\n")
-    done = covey("pub")
-    assert done.code == 1
-    assert "line 601 isn't JSON" in done.err
-    assert re.search(r"; (the first \d+ events went out before|no event is known to have gone out)$", done.err.strip())
+def test_pub_says_which_lines_went_out(covey: Callable[..., Outcome], url: str, stdin: Callable[[bytes], None]) -> None:
+    with connect(url) as ann:
+        subscription = ann.subscribe("price >= 0")
+        stdin(b'{"price": 1}\n\n' * 300 + b"oops\n" + b'{"price": 2}\n')
+        done = covey("pub")
+        assert done.code == 1
+        assert re.search(r"line 601 isn't JSON: .*; lines 1 to 599 went out$", done.err.strip())
+        assert [subscription.get(5)["price"] for _ in range(300)] == [1] * 300
+        with pytest.raises(TimeoutError):
+            subscription.get(0.1)
+    stdin(b"oops\n")
+    assert covey("pub").err.endswith("; no line went out\n")
+
+
+def test_pub_sends_lines_again_that_count_once(
+    covey: Callable[..., Outcome], url: str, stdin: Callable[[bytes], None]
+) -> None:
+    lines = [b'{"x": %d}\n' % number for number in range(5)]
+    with connect(url) as ann:
+        subscription = ann.subscribe("x >= 0")
+        for given in (lines[:3], lines):
+            stdin(b"".join(given))
+            assert covey("pub", "--name", "loader", "--id", "x").code == 0
+        assert [subscription.get(5)["x"] for _ in range(5)] == [0, 1, 2, 3, 4]
+        with pytest.raises(TimeoutError):
+            subscription.get(0.1)
+    stdin(b'{"y": 1}\n')
+    assert "line 1 has no 'x' to be known by; no line went out" in covey("pub", "--id", "x").err

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
+import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +91,26 @@ async def test_what_reaches_the_broker_of_a_durable_subscription_waits_there(tmp
     async with broker(data=tmp_path) as server, connect(server.url, name="ann") as ann:
         subscription = await ann.subscribe("price < 10", id="cheap", durable=True)
         assert (await subscription.get(timeout=30))["price"] == 1
+
+
+@in_loop
+async def test_sub_says_when_its_connection_breaks_and_when_it_is_back(tmp_path: Path) -> None:
+    first = broker(data=tmp_path)
+    await first.start()
+    address = first.url.removeprefix("ws://")
+    command = (sys.executable, "-m", "covey.cli", "sub", "n > 0", "-n", "1", "--broker", address)
+    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert await process.stderr.readline() == b"covey: subscribed\n"
+    await first.stop()
+    assert (await process.stderr.readline()).decode() == f"covey: {address}: the connection broke; opening it again\n"
+    async with broker(data=tmp_path, port=int(address.rpartition(":")[2])) as second:
+        assert (await process.stderr.readline()).decode() == f"covey: {address}: the connection is back\n"
+        async with connect(second.url) as client:
+            # The subscription is made again after the connection is back.
+            while process.returncode is None:
+                await client.publish({"n": 1})
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), 0.2)
+    assert await process.stdout.readline() == b'{"n":1}\n'

@@ -3,7 +3,8 @@
 Why nothing is lost and little comes twice:
 - Subscriptions and advertisements that the client has are made again in each session; the same again does nothing.
 - Requests that weren't answered are made again if that does no harm. A publication does no harm if the broker can tell
-  that it had it, which durable events of a client with a name are numbered for; others fail with the connection.
+  that it had it, which durable events of a client with a name are numbered for, and others may have ids for; without
+  either it fails with the connection.
 - Numbered deliveries that aren't acknowledged come again with their numbers. One that is still being worked on is
   known by its number and isn't handed out twice; one that was finished is acknowledged again. That the broker still has
   its numbers is told by its having kept a durable subscription; if it has not, numbers start anew.
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ import msgspec
 
 from covey.network.errors import NetworkError
 from covey.routing.messages import (
+    KNOWS_IDS,
     Acknowledge,
     Advertise,
     ClientMessage,
@@ -133,6 +135,8 @@ class ClientProtocol:
     """Deliveries that the broker dropped, or that were lost with a connection."""
     held: str = ""
     """Why the broker holds publications back; empty where it doesn't."""
+    knows_ids: bool = False
+    """Whether the broker knows an event that is sent again by the id that its publisher gave it."""
     _came: int = 0
     """Deliveries without a number that came in this session, or that the broker said it dropped."""
 
@@ -152,21 +156,29 @@ class ClientProtocol:
         make = Unadvertise if advertisement else Unsubscribe
         return self._ask(make(self._next(), id), repeatable=True)
 
-    def publish(self, events: list[dict[str, Any]], *, durable: bool, first: int | None = None) -> list[int]:
+    def publish(
+        self, events: list[dict[str, Any]], *, durable: bool, first: int | None = None, ids: Sequence[str] = ()
+    ) -> list[int]:
         """Publish events, in order; gives the numbers of the requests that it takes. `first` is the first event's
-        publication number, where the caller counts."""
+        publication number, where the caller counts, and `ids` are the caller's own for all of them."""
+        if ids and self.broker and not self.knows_ids:
+            raise NetworkError(
+                f"the broker {self.broker!r} is older than publish(id=...); publish without, or renew it"
+            )
         numbered = durable and self.named
         if first is not None:
             self._last_number = first - 1
         publications = []
-        for event in events:
+        for at, event in enumerate(events):
             if numbered:
                 self._last_number += 1
-            publications.append(Publication(event, durable, self._last_number if numbered else 0))
+            number = self._last_number if numbered else 0
+            publications.append(Publication(event, durable, number, ids[at] if ids else ""))
         messages: list[tuple[Publish, msgspec.Raw]] = []
         for start in range(0, len(publications), PUBLISH_EVENTS):
             messages += self._fitting(publications[start : start + PUBLISH_EVENTS])
-        return [self._send(message, packed, repeatable=numbered) for message, packed in messages]
+        repeatable = numbered or bool(ids)
+        return [self._send(message, packed, repeatable=repeatable) for message, packed in messages]
 
     def ask(self, make: Callable[[int], ClientMessage]) -> int:
         """Any other request that may be repeated."""
@@ -218,6 +230,7 @@ class ClientProtocol:
             self.missed += max(0, message.meant - self._came)
         self._came = 0
         self.held = message.held
+        self.knows_ids = KNOWS_IDS in message.capabilities
         self._last_number = max(self._last_number, message.published)
         kept = set(message.subscriptions)
         if not any(

@@ -89,6 +89,8 @@ from covey.routing.messages import (
 from covey.routing.peers import Peers
 from covey.routing.profiles import ProfileRow, Profiles
 from covey.routing.pruning_choice import PruningChoice
+from covey.routing.published_ids import SPACE as PUBLISHED
+from covey.routing.published_ids import PublishedRow
 from covey.routing.recalls import Recalls
 from covey.routing.recovery import set_aside
 from covey.routing.requests import Requests
@@ -325,3 +327,5 @@ class Broker(Remembered):
         for hop, entries in wanted.items():
             self.table.change_many(hop, entries, ())
         self.clients.restore_queue([read(value, QueueRow) for value in spaces.get("queue", {}).values()])
+        ids = spaces.get(PUBLISHED, {})
+        self._requests.published_ids.restore((key, read(value, PublishedRow)) for key, value in ids.items())

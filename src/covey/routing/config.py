@@ -131,6 +131,9 @@ class BrokerLimits:
     publications: int = 10_000
     """Events in one Publish."""
 
+    publication_ids: int = 100_000
+    """Ids of published events of one principal that are remembered, so that one that is sent again is known."""
+
     held_bytes: int = 16 << 20
     """Publications that wait while publishers are held back; beyond, they are refused."""
 

@@ -31,6 +31,7 @@ from covey.routing.ranges import (
     Key,
     Name,
     Number,
+    PublicationId,
     Request,
     Seconds,
     TableNumber,
@@ -93,6 +94,9 @@ class Publication(Struct, frozen=True, gc=False):
     number: Number = 0
     """Counts the publisher's durable events, ascending from 1: one that was sent before is confirmed and not published
     again. 0 for none."""
+    id: PublicationId = ""
+    """The publisher's own name for the event: one that was sent before under it is confirmed and not published again
+    (`published_ids.py`). Empty for none."""
 
 
 class Publish(Struct, frozen=True, gc=False):
@@ -235,7 +239,9 @@ KNOWS_HOLDING = "held"
 """A client knows `Held`; a neighbour knows `StreamAck.held`."""
 COUNTS_EVENTS = "taken"
 """A neighbour says what it has taken of events that aren't durable (`Taken`)."""
-CAPABILITIES = (COUNTS_BYTES, KNOWS_HOLDING)
+KNOWS_IDS = "ids"
+"""A broker knows `Publication.id`."""
+CAPABILITIES = (COUNTS_BYTES, KNOWS_HOLDING, KNOWS_IDS)
 """Of clients."""
 LINK_CAPABILITIES = (KNOWS_HOLDING, COUNTS_EVENTS)
 """Of brokers, towards each other."""
@@ -481,6 +487,8 @@ class Publications(Struct, frozen=True):
     durable: list[bool]
     numbers: list[int]
     """As their publishers count them; 0 for none."""
+    ids: dict[int, str] = {}
+    """As their publishers call them, by place, of those that they call anything."""
 
     @classmethod
     def part_of(cls, input: FromClient, most: int, *, is_first: bool) -> Publications:
@@ -498,6 +506,7 @@ class Publications(Struct, frozen=True):
             [event.attributes for event in shown],
             [event.durable for event in shown],
             [event.number for event in shown],
+            {place: event.id for place, event in enumerate(shown) if event.id},
         )
 
     @classmethod
@@ -507,16 +516,19 @@ class Publications(Struct, frozen=True):
         attributes: list[dict[str, Any]] = []
         durable: list[bool] = []
         numbers: list[int] = []
+        ids: dict[int, str] = {}
         for input in inputs:
             message = input.message
             assert isinstance(message, Publish), f"{type(message).__name__} is no publication"
             start = len(attributes)
             for event in message.events:
+                if event.id:
+                    ids[len(attributes)] = event.id
                 attributes.append(event.attributes)
                 durable.append(event.durable)
                 numbers.append(event.number)
             requests.append(PublishRequest(input.client, message.request, start, len(attributes), input.session))
-        return cls(requests, attributes, durable, numbers)
+        return cls(requests, attributes, durable, numbers, ids)
 
 
 class Subscriptions(Struct, frozen=True):

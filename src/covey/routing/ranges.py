@@ -23,6 +23,8 @@ NAME_CHARACTERS: Final = 1_000
 """A client's name may hold its principal's as well; `name_length` is what a client may choose."""
 KEY_CHARACTERS: Final = 4_000
 """An entry's key holds a broker's name and two digests, or a filter's digest."""
+LONGEST_ID: Final = 200
+"""Characters of what a publisher calls an event: many are remembered."""
 BROKERS: Final = 10_000
 """Brokers of one network."""
 
@@ -34,6 +36,8 @@ Seconds: TypeAlias = Annotated[float, msgspec.Meta(le=1e10)]
 """A duration; some three hundred years stand for ever."""
 Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=NAME_CHARACTERS)]
 """Of a client, a subscription or a publisher."""
+PublicationId: TypeAlias = Annotated[str, msgspec.Meta(max_length=LONGEST_ID)]
+"""What a publisher calls an event."""
 BrokerName: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARACTERS, pattern="^[^/]+$")]
 """Of a broker: no slash, since ids and rows are made of names with slashes between them."""
 Key: TypeAlias = Annotated[str, msgspec.Meta(max_length=KEY_CHARACTERS)]

@@ -22,6 +22,8 @@ from covey.routing.loaded_entries import SPACE as STANDING
 from covey.routing.loaded_entries import LoadedEntryRow
 from covey.routing.messages import Entry, Envelope, LinkState
 from covey.routing.profiles import kept_profile
+from covey.routing.published_ids import SPACE as PUBLISHED
+from covey.routing.published_ids import PublishedRow
 from covey.routing.streams import OutboxRow
 
 Spaces = dict[str, dict[str, bytes]]
@@ -40,6 +42,7 @@ SHAPES: Final[dict[str, Any]] = {
     LOADING: LoadingRow,
     PARTS: PartRow,
     STANDING: LoadedEntryRow,
+    PUBLISHED: PublishedRow,
 }
 OWN_SHAPES: Final[dict[str, Any]] = {"numbers": int, "peers": tuple[list[str], list[str]]}
 """Of rows of the space `broker`: without its numbers they start behind all that can have been, as where the disk is

@@ -36,6 +36,7 @@ from covey.routing.messages import (
 )
 from covey.routing.meta_events import CAME, RESERVED, WENT, about_claim, reserved_name
 from covey.routing.plain_events import size_of, wrong_event
+from covey.routing.published_ids import PublishedIds
 from covey.routing.router import Router
 from covey.routing.settling import Settling, Settlings
 from covey.routing.undo import Remembered
@@ -44,8 +45,8 @@ from covey.routing.undo import Remembered
 class Requests(Remembered):
     """Does what clients ask for.
 
-    Owns publications that are held back, and nothing that lasts. Changes clients through `Clients`, tables and exports
-    through `Exporter`, and sends events through `Router`.
+    Owns publications that are held back, and the ids of those that were published. Changes clients through `Clients`,
+    tables and exports through `Exporter`, and sends events through `Router`.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Requests(Remembered):
         self._router = router
         self._exporter = exporter
         self._settlings = settlings
+        self.published_ids = PublishedIds(context)
         self._held: list[Publications] = []
         self.held_bytes = 0
         """Of publications that wait because publishers are held back."""
@@ -256,7 +258,10 @@ class Requests(Remembered):
         moved = PublishRequest(
             request.client, request.request, 0, len(attributes), request.session, more=request.more
         )  # fmt: skip
-        self._held.append(Publications([moved], attributes, publications.durable[places], publications.numbers[places]))
+        ids = {at - request.start: id for at, id in publications.ids.items() if request.start <= at < request.end}
+        self._held.append(
+            Publications([moved], attributes, publications.durable[places], publications.numbers[places], ids)
+        )
         self.held_bytes += size
 
     def _accept(self, client: Client, request: PublishRequest, publications: Publications, batch: Originated) -> None:
@@ -266,21 +271,25 @@ class Requests(Remembered):
         checked = self._checked(client, publications.attributes[request.start : request.until or request.end])
         attributes = checked[: request.end - request.start]
         durable, numbers = publications.durable[places], publications.numbers[places]
-        if any(durable):
-            news = [at for at in range(len(attributes)) if self._is_news(client, durable[at], numbers[at])]
+        ids = publications.ids
+        if ids or any(durable):
+            news = [
+                at
+                for at in range(len(attributes))
+                if self._is_news(client, durable[at], numbers[at], ids.get(request.start + at, ""))
+            ]
             durable = [durable[at] for at in news]
             numbers = [numbers[at] for at in news]
             attributes = [attributes[at] for at in news]
         batch.extend(client.id, numbers, durable, attributes)
 
-    def _is_news(self, client: Client, durable: bool, number: int) -> bool:
-        """Whether an event wasn't published before under the same number; from now on it was."""
-        if not durable or not number:
-            return True
-        if number <= client.published:
-            return False
-        self._clients.queues.publish(client, number)
-        return True
+    def _is_news(self, client: Client, durable: bool, number: int, id: str) -> bool:
+        """Whether an event wasn't published before under the same number or id; from now on it was."""
+        if durable and number:
+            if number <= client.published:
+                return False
+            self._clients.queues.publish(client, number)
+        return not id or self.published_ids.is_first(client, id)
 
     def _checked(self, client: Client, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The events as they are published."""

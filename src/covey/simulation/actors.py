@@ -255,7 +255,11 @@ class Actor:
             self._send_input(FromClient(self.name, message, self._session))
 
     def _send_events(self, events: list[Published]) -> None:
-        publications = [Publication(event.attributes, event.durable, event.number) for event in events]
+        # Of durable events every other one is known by its id as well as by its number.
+        publications = [
+            Publication(event.attributes, event.durable, event.number, "" if event.number % 2 else event.uid)
+            for event in events
+        ]
         self._request(lambda request: Publish(request, publications))
 
     def _confirmed(self, request: int) -> None:

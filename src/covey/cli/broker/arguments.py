@@ -63,6 +63,7 @@ class PubOptions(ClientOptions):
 
     listed: list[str]
     durable: bool
+    id_attribute: str | None
     verbose: bool
 
 
@@ -184,6 +185,11 @@ def _pub(commands: Any) -> None:
     )
     parser.add_argument("listed", nargs="*", metavar="EVENT", help="a JSON object; none, or -, reads standard input")
     parser.add_argument("--durable", action="store_true", help="kept for those who are away; confirmed when committed")
+    parser.add_argument(
+        "--id", dest="id_attribute", metavar="ATTRIBUTE",
+        help="of each event, what it is known by: one that the broker has from a client of this --name counts once, so "
+        "that all may be sent again",
+    )  # fmt: skip
     parser.add_argument("-v", "--verbose", action="store_true", help="say how many were published")
     _connection(parser)
 

@@ -29,7 +29,7 @@ from covey.network.asyncio.deliveries import Deliveries
 from covey.network.asyncio.subscription import LoadedSubscriptions, Subscription, SubscriptionGroup
 from covey.network.backoff import Backoff
 from covey.network.client_protocol import ClientProtocol, pack
-from covey.network.client_values import address_of, travelling
+from covey.network.client_values import address_of, ids_of, travelling
 from covey.network.errors import (
     ClosedError,
     ConnectionLostError,
@@ -249,23 +249,27 @@ class Client:
         *,
         durable: bool = False,
         first: int | None = None,
+        id: str | Sequence[str] | None = None,
     ) -> None:
         """Publish an event, or several in order; returns when the broker has confirmed them.
 
         Durable events are committed before that, wherever they have to go. A connection that breaks meanwhile raises
-        ConnectionLostError, unless the events are durable and the client has a name: those are sent again, and once.
-        Such events are numbered, and the broker ignores numbers that it has committed; `first` is the first one's
-        number, for callers who may publish the same events again after a restart.
+        ConnectionLostError, unless the broker can tell what it has: then the events are sent again, and count once.
+        It can by `id`, the caller's own name for an event, or a list of one for each: one that was published before
+        under its id, by a client of this name, is confirmed and not published again. And it can where events are
+        durable and the client has a name: those are numbered, and the broker ignores numbers that it has committed;
+        `first` is the first one's number, for callers who count.
         """
         self._check_open()
-        given = [events] if isinstance(events, Mapping) else events
+        given = [events] if isinstance(events, Mapping) else list(events)
+        ids = ids_of(id, len(given))
         # They are packed before anyone can change them.
         listed = list(map(travelling, given))
         # A publication that the broker holds back would keep it from reading acknowledgements behind it.
         while self.held and self._end is None:
             await self._unheld.wait()
         self._check_open()
-        await self._all_answered(self._protocol.publish(listed, durable=durable, first=first))
+        await self._all_answered(self._protocol.publish(listed, durable=durable, first=first, ids=ids))
 
     async def renew(self, *ids: str) -> None:
         """Start leases anew; all of them where none is named."""

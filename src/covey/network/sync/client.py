@@ -105,9 +105,11 @@ class Client:
         *,
         durable: bool = False,
         first: int | None = None,
+        id: str | Sequence[str] | None = None,
     ) -> None:
-        """Publish an event, or several in order; returns when the broker has confirmed them."""
-        self._run(self._inner.publish(events, durable=durable, first=first))
+        """Publish an event, or several in order; returns when the broker has confirmed them. One that has an `id` may
+        be sent again: it counts once."""
+        self._run(self._inner.publish(events, durable=durable, first=first, id=id))
 
     def renew(self, *ids: str) -> None:
         """Start leases anew; all of them where none is named."""
