@@ -158,3 +158,26 @@ async def test_a_burst_over_a_link_does_not_cut_it() -> None:
             await asyncio.gather(*(shop.publish({"at": at, "text": LARGE}) for at in range(60)))
             assert [(await inbox.get())["at"] for _ in range(60)] == list(range(60))
         assert a.engine.counts.sessions_cut == b.engine.counts.sessions_cut == 0
+
+
+@in_loop
+async def test_a_client_hears_of_what_was_lost_on_a_link() -> None:
+    options: dict[str, Any] = {"timing": Timing(retry=0.2, failed=60.0)}
+    async with broker("a", {"b": ""}, **options) as a, connect(a.url) as shop:
+        async with broker("b", {"a": a.url}, **options) as b, connect(b.url) as bob:
+            await until(lambda: linked(a, b))
+            inbox = await bob.subscribe("at >= 0")
+            await shop.publish({"at": 0})
+            assert (await inbox.get())["at"] == 0
+            link = a.engine.broker.links["b"]
+            for session in list(a.engine._sessions.values()):
+                if session.is_peer:
+                    session.outlet.close("cut by a test", 1001)
+            await until(lambda: not link.open)
+            await shop.publish([{"at": 1}, {"at": 2}])
+            await until(lambda: bob.maybe_missed == link.events.dropped)
+            await until(lambda: linked(a, b))
+            await shop.publish({"at": 3})
+            assert (await inbox.get())["at"] == 3
+            await until(lambda: bob.maybe_missed == 2)
+            assert bob.missed == 0

@@ -133,6 +133,8 @@ class ClientProtocol:
     _grant_at_bytes: int = sys.maxsize
     missed: int = 0
     """Deliveries that the broker dropped, or that were lost with a connection."""
+    maybe_missed: int = 0
+    """Events that were lost between brokers and may have been for this client."""
     held: str = ""
     """Why the broker holds publications back; empty where it doesn't."""
     knows_ids: bool = False

@@ -31,7 +31,18 @@ from covey.network.identity import Identity, client_name
 from covey.network.send_buffers import SendBuffers
 from covey.network.sessions import Session
 from covey.network.standing import Standing
-from covey.routing.messages import COUNTS_BYTES, Acknowledge, ClientMessage, Credit, Deliver, Expired, Gap, Subscribe
+from covey.routing.messages import (
+    COUNTS_BYTES,
+    KNOWS_LOSSES,
+    Acknowledge,
+    ClientMessage,
+    Credit,
+    Deliver,
+    Expired,
+    Gap,
+    Lost,
+    Subscribe,
+)
 
 SUBSCRIPTION: Final = "events"
 """The name of a stream's subscription, unless it says another."""
@@ -106,6 +117,8 @@ class Inbox:
                 return Part(b"" if known else _delivery(message, self._as_cloudevents), message.number, message.bytes)
             case Gap():
                 return Part(_event("gap", {"deliveries": message.deliveries}))
+            case Lost():
+                return Part(_event("lost", {"events": message.events}))
             case Expired():
                 return Part(_event("expired", {"id": message.id}))
         return None
@@ -142,7 +155,7 @@ class EventStreams:
                 as_cloudevents=request.query.get("format") == "cloudevents",
                 buffers=self._engine.buffers,
             )
-            session = self._standing.open(caller, name, inbox, (COUNTS_BYTES,))
+            session = self._standing.open(caller, name, inbox, (COUNTS_BYTES, KNOWS_LOSSES))
             try:
                 if wanted is not None:
                     await self._engine.ask(session, wanted)

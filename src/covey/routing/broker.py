@@ -148,6 +148,7 @@ class Broker(Remembered):
         """A broker from all rows of its journal (none for a new one). All sessions are taken for closed."""
         broker = cls(config)
         broker._context.turn.begin(now)
+        broker._context.life = max(1, int(now * 1e6))
         broker._context.known.budget = Budget(config.limits.request_steps)
         broker._restore(list(rows))
         broker._context.known.normal_at_once = config.limits.request_entries
@@ -207,7 +208,8 @@ class Broker(Remembered):
     def wake_at(self) -> float:
         """When the next `Tick` is due (infinity for never); earlier and later ones do no harm."""
         clients = self.clients
-        return min(clients.next_end(), clients.next_look(), self.events.next_end(), self._peers.next_watch())
+        waits = clients.queues.next_telling()
+        return min(clients.next_end(), clients.next_look(), self.events.next_end(), self._peers.next_watch(), waits)
 
     @property
     def behind(self) -> int:
@@ -285,6 +287,7 @@ class Broker(Remembered):
         for link in links:
             link.send_acks()
             self._router.flush(link)
+        self.clients.queues.tell_losses(self.clients)
         for client in self.clients.queues.pump():
             self._requests.end_session(client)
         self.clients.queues.write()

@@ -33,12 +33,14 @@ class Context(Remembered):
     """Owned by the broker, read by all parts. `Loads` alone changes the configuration, where a profile takes the place
     of the one before."""
 
-    __slots__ = ("config", "known", "pressure", "turn")
+    __slots__ = ("config", "known", "life", "pressure", "turn")
 
     def __init__(self, config: BrokerConfig) -> None:
         self.config = config
         self.turn = Turn()
         self.known = KnownFilters.under(config)
+        self.life = 0
+        """Another number whenever the broker is started: when that was, in microseconds."""
         self.pressure = ""
         """Why publishers are held back; empty where they aren't."""
 

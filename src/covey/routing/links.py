@@ -34,7 +34,7 @@ from covey.routing.settling import Settling
 from covey.routing.strategies import PLANS
 from covey.routing.streams import Inbox, Outbox, OutboxRow
 from covey.routing.undo import Remembered
-from covey.routing.waiting_events import WaitingEvents
+from covey.routing.waiting_events import CameEvents, WaitingEvents
 
 
 class LinkRow(msgspec.Struct, frozen=True, array_like=True):
@@ -87,6 +87,7 @@ class Link(Remembered):
         self.holding = False
         """Whether it was told so by us."""
         self.events = WaitingEvents()
+        self.came = CameEvents()
         self.events_taken = 0
         """Bytes of events without durability that came in this session."""
         self.events_told = 0
@@ -141,6 +142,7 @@ class Link(Remembered):
             self.session_down()
         self.take(Signal.OPENED)
         self.session = session
+        self.events.begin()
         self.say_hello()
 
     def session_down(self) -> None:
@@ -171,7 +173,12 @@ class Link(Remembered):
         """Say what is held, and how far the neighbour's stream is here."""
         digests = [inward.holding.digests() for inward in self.inward]
         stream = self.inbox.epoch, self.inbox.received
-        self.send(Hello(self._context.config.broker, digests, *stream, self.open, PROTOCOL, list(LINK_CAPABILITIES)))
+        self.send(
+            Hello(
+                self._context.config.broker, digests, *stream, self.open, PROTOCOL, list(LINK_CAPABILITIES),
+                self._context.life, self.events.before,
+            )  # fmt: skip
+        )
         self.hello_at = self._turn.now
 
     def fail(self) -> None:

@@ -218,6 +218,13 @@ class Gap(Struct, frozen=True):
     """Those of them without a number."""
 
 
+class Lost(Struct, frozen=True):
+    """Events without durability that were lost between brokers, on a way that leads here: at most so many of them were
+    for this client. Only for clients that know of it."""
+
+    events: int
+
+
 class Expired(Struct, frozen=True):
     """A subscription or an advertisement whose lease ended."""
 
@@ -241,9 +248,11 @@ COUNTS_EVENTS = "taken"
 """A neighbour says what it has taken of events that aren't durable (`Taken`)."""
 KNOWS_IDS = "ids"
 """A broker knows `Publication.id`."""
-CAPABILITIES = (COUNTS_BYTES, KNOWS_HOLDING, KNOWS_IDS)
+KNOWS_LOSSES = "lost"
+"""A client knows `Lost`; a neighbour knows `Events.first`, and that an `Events` without any only tells of losses."""
+CAPABILITIES = (COUNTS_BYTES, KNOWS_HOLDING, KNOWS_IDS, KNOWS_LOSSES)
 """Of clients."""
-LINK_CAPABILITIES = (KNOWS_HOLDING, COUNTS_EVENTS)
+LINK_CAPABILITIES = (KNOWS_HOLDING, COUNTS_EVENTS, KNOWS_LOSSES)
 """Of brokers, towards each other."""
 
 
@@ -270,7 +279,7 @@ class Welcome(Struct, frozen=True):
     """Why publications wait; empty where they don't."""
 
 
-ClientAnswer: TypeAlias = Confirmed | Refused | Deliver | Gap | Expired | Welcome | Held
+ClientAnswer: TypeAlias = Confirmed | Refused | Deliver | Gap | Lost | Expired | Welcome | Held
 
 # What brokers say to each other
 
@@ -320,6 +329,11 @@ class Hello(Struct, frozen=True):
     """The sender's `PROTOCOL`."""
     capabilities: Capabilities = []
     """What it knows of beyond protocol 1."""
+    life: Number = 0
+    """Another one whenever the sender was started."""
+    events: Number = 0
+    """How many events without durability there were for you in this life before this session: those of them that never
+    came are lost."""
 
 
 class Delta(Struct, frozen=True):
@@ -372,6 +386,11 @@ class Events(Struct, frozen=True):
     """Events that aren't durable, in order."""
 
     envelopes: list[Envelope]
+    first: Number = 0
+    """The number of the first: they are counted on each link, and what is missing before it was lost. 0 where the
+    sender doesn't count."""
+    hops: Hops = 0
+    """Links that the news of what was lost may still cross."""
 
 
 class Taken(Struct, frozen=True):

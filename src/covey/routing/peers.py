@@ -45,6 +45,7 @@ from covey.routing.settling import Settling, Settlings
 from covey.routing.streams import OutboxRow
 from covey.routing.tree import Tree
 from covey.routing.undo import Remembered
+from covey.routing.waiting_events import MOST_HOPS
 
 HELLO_HEARD = (Phase.ANSWERED, Phase.SYNCED)
 """Where our Hello needn't be said again."""
@@ -122,6 +123,7 @@ class Peers(Remembered):
         if message.answer:
             link.take(Signal.ANSWER)
         if is_first:
+            self._router.lost(link, link.came.greet(message.life, message.events), MOST_HOPS)
             if had_failed:
                 link.revive()
                 self._tree.announce()
@@ -209,6 +211,7 @@ class Peers(Remembered):
     def _events(self, link: Link, message: Events) -> None:
         if COUNTS_EVENTS in link.capabilities:
             link.events_taken += sum(size_of(envelope.attributes) for envelope in message.envelopes)
+        self._router.lost(link, link.came.take(message.first, len(message.envelopes)), message.hops)
         self._router.arrive(link, message.envelopes)
 
     def relieve(self) -> None:

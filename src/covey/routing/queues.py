@@ -13,13 +13,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from math import inf
 
 from covey.routing.client import Client, ClientRow, QueueRow, queue_key
 from covey.routing.context import Context
 from covey.routing.kept_events import KeptEvents
-from covey.routing.messages import COUNTS_BYTES, CloseClient, Deliveries, Envelope, Gap
+from covey.routing.messages import COUNTS_BYTES, KNOWS_LOSSES, CloseClient, Deliveries, Envelope, Gap, Lost
+from covey.routing.ranges import LARGEST
 from covey.routing.undo import Remembered, ScratchDict
 
+LOST_SECONDS = 1.0
+"""Clients hear of what was lost between brokers once in so many seconds: all of them hear of it."""
 LOOSE_PART = 4
 """A queue is looked through when one in so many of its places is for subscriptions that have ended."""
 
@@ -40,6 +44,9 @@ class Queues(Remembered):
         """Deliveries sent to all clients since the broker was started."""
         self.buffer_bytes = 0
         """What waits for all clients without durability."""
+        self.lost = 0
+        """Events without durability that were lost between brokers on their way here, of which clients don't know."""
+        self._lost_told_at = -inf
         self.has_publishers = False
         """Whether some client is remembered for what it published."""
 
@@ -171,6 +178,20 @@ class Queues(Remembered):
                 self._count_buffer(client, size)
             else:
                 client.meant -= 1
+
+    def tell_losses(self, clients: Iterable[Client]) -> None:
+        """Tell clients that have subscriptions of what was lost between brokers, if it is time for it."""
+        turn = self._context.turn
+        if turn.now < self.next_telling():
+            return
+        lost, self.lost, self._lost_told_at = min(self.lost, LARGEST), 0, turn.now
+        for client in clients:
+            if client.up and client.claims.subscriptions and KNOWS_LOSSES in client.capabilities:
+                turn.out.sends.append(client.answer(Lost(lost)))
+
+    def next_telling(self) -> float:
+        """When clients must be told; infinity where there is nothing."""
+        return self._lost_told_at + LOST_SECONDS if self.lost else inf
 
     def pump(self) -> list[Client]:
         """Send what may be sent; gives the clients that were too slow for too long."""

@@ -14,7 +14,7 @@ from covey.routing.context import Context
 from covey.routing.decisions import decide
 from covey.routing.kept_events import KeptEvents
 from covey.routing.links import Link
-from covey.routing.messages import COUNTS_EVENTS, Envelope, Events, Filtering, Stream, StreamAck, Taken
+from covey.routing.messages import COUNTS_EVENTS, KNOWS_LOSSES, Envelope, Filtering, Stream, StreamAck, Taken
 from covey.routing.meta_events import PUBLISHER
 from covey.routing.plain_events import size_of
 from covey.routing.routing_table import RoutingTable
@@ -166,7 +166,7 @@ class Router(Remembered):
             if link.open:
                 self._send_later(link, envelope)
             else:
-                link.events.dropped += 1
+                link.events.drop()
             return
         if self._events.has_reached(envelope.key, link.peer):
             return
@@ -186,6 +186,16 @@ class Router(Remembered):
     def taken(self, link: Link, message: Taken) -> None:
         """A neighbour has taken events that aren't durable."""
         link.events.confirm(message.bytes)
+
+    def lost(self, source: Link, events: int, hops: int) -> None:
+        """Events without durability were lost on the way here. Whom they were for, nobody knows: clients with
+        subscriptions are told how many there were, and neighbours that asked for something."""
+        if not events:
+            return
+        self._queues.lost += events
+        for link in self._links.values():
+            if hops > 0 and link is not source and link.in_tree and link.inward.subscriptions.holding:
+                link.events.lose(events, hops - 1)
 
     def lose(self, link: Link, items: list[OutboxRow]) -> None:
         """Items that a neighbour won't get out of its outbox."""
@@ -240,10 +250,11 @@ class Router(Remembered):
             link.send(Stream(link.outbox.epoch, first, [self._item(row) for row in rows]))
         if link.events_taken - link.events_told >= limits.events_flying_bytes // 4:
             link.tell_taken()
-        if link.events:
-            events = link.events.take(limits.events_flying_bytes if COUNTS_EVENTS in link.capabilities else None)
-            if events:
-                link.send(Events(events))
+        tells = KNOWS_LOSSES in link.capabilities
+        if link.events or (tells and link.events.tells_loss):
+            flying = limits.events_flying_bytes if COUNTS_EVENTS in link.capabilities else None
+            for events in link.events.take(flying, tells=tells):
+                link.send(events)
 
     def _item(self, row: OutboxRow) -> Envelope:
         envelope = self._events[row.event]

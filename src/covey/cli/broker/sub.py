@@ -34,7 +34,7 @@ def run(options: SubOptions) -> int:
         # Whoever publishes from now on is heard: people see it, and scripts can wait for it.
         complain("subscribed")
         left = options.most
-        missed = 0
+        missed = maybe = 0
         while left is None or left > 0:
             try:
                 delivery = subscription.get(options.timeout)
@@ -46,6 +46,12 @@ def run(options: SubOptions) -> int:
             if subscriber.missed > missed:
                 complain(f"{subscriber.missed - missed:,} events were dropped, as this came too slowly")
                 missed = subscriber.missed
+            if subscriber.maybe_missed > maybe:
+                complain(
+                    f"{subscriber.maybe_missed - maybe:,} events were lost between brokers, some of which may have "
+                    "been for this subscription"
+                )
+                maybe = subscriber.maybe_missed
             left = None if left is None else left - 1
     sys.stdout.flush()
     return 0

@@ -49,6 +49,7 @@ from covey.routing.messages import (
     Expired,
     Gap,
     Held,
+    Lost,
     Refused,
     Renew,
     Welcome,
@@ -121,6 +122,12 @@ class Client:
         """Deliveries that the broker dropped because this client was too slow, or away for too long, and those of a
         broken connection that never came, but for durable ones, which come again."""
         return self._protocol.missed
+
+    @property
+    def maybe_missed(self) -> int:
+        """Events without durability that were lost between brokers, on a way that leads to this one's: at most so many
+        of them were for this client. Which they were, nobody can say."""
+        return self._protocol.maybe_missed
 
     @property
     def held(self) -> str:
@@ -438,6 +445,8 @@ class Client:
                 self._answered(message.request, message.reason)
             case Gap():
                 self._protocol.gap(message)
+            case Lost():
+                self._protocol.maybe_missed += message.events
             case Expired():
                 self._protocol.expired(message.id)
                 self._deliveries.end(message.id, SubscriptionEndedError(f"the lease of {message.id!r} ended"))

@@ -46,6 +46,11 @@ class Client:
         return self._inner.missed
 
     @property
+    def maybe_missed(self) -> int:
+        """Events without durability that were lost between brokers: at most so many of them were for this client."""
+        return self._inner.maybe_missed
+
+    @property
     def kept(self) -> frozenset[str]:
         """Durable subscriptions that the broker had for this client when it connected."""
         return self._inner.kept
