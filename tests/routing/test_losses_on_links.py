@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from covey.routing import BrokerLimits, ClientUp, Timing
@@ -16,7 +18,7 @@ LIMITS = BrokerLimits(events_flying_bytes=1_000, link_buffer_bytes=2_000)
 
 def network(*names: str) -> Net:
     """Brokers in a line: Ann at the first wants something, Bob publishes at the last."""
-    net = Net(list(zip(names, names[1:], strict=False)), timing=TIMING, limits=LIMITS)
+    net = Net(list(pairwise(names)), timing=TIMING, limits=LIMITS)
     join(net, names[0], "ann")
     assert net.subscribe(names[0], "ann", "s", "p >= 0")
     join(net, names[-1], "bob")

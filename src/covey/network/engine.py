@@ -53,6 +53,7 @@ from covey.routing.messages import (
     ClientMessage,
     ClientUp,
     Deliveries,
+    Delta,
     FromClient,
     FromPeer,
     Held,
@@ -81,6 +82,8 @@ TURN_SECONDS: Final = 0.005
 """How long a turn goes on taking inputs: sockets are read between turns."""
 MANY_INPUTS: Final = 64
 """Inputs that wait, from which on requests leave all work on relations for later."""
+MANY_ENTRIES: Final = 8
+"""Entries of a neighbour in one message, from which on the same holds: its clients wait for the answer."""
 DELIVER_SECONDS: Final = 0.005
 """How long messages are handed to sessions in one go: an event for a thousand of them is as many frames to be made."""
 WORK_SECONDS: Final = 0.005
@@ -100,7 +103,7 @@ EVENTS_SECONDS: Final = 0.01
 EVENT_SECONDS: Final = 1e-5
 DELIVERY_SECONDS: Final = 6e-6
 """What an event takes, and each of its deliveries, about."""
-SUBSCRIPTIONS_TOGETHER: Final = 64
+SUBSCRIPTIONS_TOGETHER: Final = 32
 """Subscriptions of a session that are taken as one input: a few milliseconds."""
 SHORTEST_WAIT: Final = 0.01
 """Seconds between two ticks at least."""
@@ -384,7 +387,7 @@ class Engine:
             if session is not None and isinstance(input, FromClient) and isinstance(input.message, Publish):
                 now = self._publish(session, input, started)
             else:
-                steps = None if len(self._inputs) < MANY_INPUTS else 0
+                steps = 0 if len(self._inputs) >= MANY_INPUTS or _entries_in(input) >= MANY_ENTRIES else None
                 if session is not None and isinstance(input, FromClient) and isinstance(input.message, Subscribe):
                     self._subscribe(session, input, steps)
                 else:
@@ -726,6 +729,11 @@ class Engine:
             session.forget("the broker failed")
         self._set_room()
         self._idle.set()
+
+
+def _entries_in(input: Input) -> int:
+    """How many entries a neighbour tells at once."""
+    return len(input.message.added) if isinstance(input, FromPeer) and isinstance(input.message, Delta) else 0
 
 
 def _bytes_in(messages: list[Any]) -> int:

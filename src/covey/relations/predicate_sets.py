@@ -27,6 +27,7 @@ SUBSTRING_TEXT: Final = 16
 """Characters of a text whose parts are listed as a set of strings: at most 137 of them."""
 
 _KEPT_SETS = 1 << 15
+_NUMBERS: Final = frozenset({int, float})
 _NEVER: Pair = (NOTHING, NOTHING)
 _ABSENT: Pair = (MISSING, ~MISSING)
 
@@ -99,6 +100,10 @@ def _three_valued(predicate: Predicate) -> Pair | None:
 
 @lru_cache(maxsize=_KEPT_SETS, typed=True)
 def _between(low: Scalar | None, high: Scalar | None) -> Pair:
+    if type(low) in _NUMBERS and type(high) in _NUMBERS:
+        # What comes out below, without the four sets that it is made of.
+        true = ValueSet.between(low, high)
+        return true, true.others_of_kind(Kind.NUMBER)
     above, below = _compare(">=", low, True), _compare("<=", high, True)
     return above[0] & below[0], above[1] | below[1]
 

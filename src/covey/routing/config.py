@@ -149,7 +149,7 @@ class BrokerLimits:
     delta_bytes: int = 1 << 20
     """Filters and keys in one message to a neighbour, in characters; a larger change of its table comes in parts."""
 
-    part_entries: int = 64
+    part_entries: int = 32
     """Entries in one such part: whoever takes them has time for others between two."""
 
     table_bytes: int = 256 << 20

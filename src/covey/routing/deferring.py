@@ -19,7 +19,7 @@ from covey.relations.steps import Budget
 from covey.routing.known_filters import KnownFilters
 from covey.routing.stages import Change, Stage
 
-TOGETHER: Final = 64
+TOGETHER: Final = 16
 """Entries that are looked at in one piece."""
 LEAVING_STEPS: Final = 20
 """Steps that taking an entry out counts as, besides what looking again at others takes."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias
 
 from covey.filters.algebra import Filter
@@ -233,7 +234,7 @@ class Export(Remembered):
         """What came and what went since this was last asked; of much, what came longest ago. What went is told only
         where all that came is: what stands for it may be among that."""
         added: list[Entry] = []
-        for key in list(self._news)[:most]:
+        for key in list(islice(self._news, most)):
             del self._news[key]
             new = self.outcome[key]
             if self._announced.get(key) != new:
@@ -241,8 +242,9 @@ class Export(Remembered):
                 added.append(Entry(key, self._known.text(key, new)))
         if self._news:
             return added, []
-        removed = [key for key in list(self._gone)[:most] if self._announced.pop(key, None) is not None]
-        for key in list(self._gone)[:most]:
+        gone = list(islice(self._gone, most))
+        removed = [key for key in gone if self._announced.pop(key, None) is not None]
+        for key in gone:
             del self._gone[key]
         return added, removed
 

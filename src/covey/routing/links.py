@@ -173,12 +173,8 @@ class Link(Remembered):
         """Say what is held, and how far the neighbour's stream is here."""
         digests = [inward.holding.digests() for inward in self.inward]
         stream = self.inbox.epoch, self.inbox.received
-        self.send(
-            Hello(
-                self._context.config.broker, digests, *stream, self.open, PROTOCOL, list(LINK_CAPABILITIES),
-                self._context.life, self.events.before,
-            )  # fmt: skip
-        )
+        hello = Hello(self._context.config.broker, digests, *stream, self.open, PROTOCOL, list(LINK_CAPABILITIES))
+        self.send(msgspec.structs.replace(hello, life=self._context.life, events=self.events.before))
         self.hello_at = self._turn.now
 
     def fail(self) -> None:
@@ -255,13 +251,16 @@ class Link(Remembered):
     def _recalls(self, out: Outward, added: list[Entry]) -> list[str]:
         out.recalls_due = False
         texts = set(out.recalls)
+        most = self._context.config.limits.recall_filters
         if self.lapsed:
             outcome = out.export.outcome
             keys = outcome if out.all_doubtful else out.doubtful & outcome.keys()
-            texts |= {entry.filter for entry in added} | {str(outcome[key]) for key in keys}
-        if len(texts) > self._context.config.limits.recall_filters:
-            return [str(TRUE)]
-        return sorted(texts)
+            late = (str(outcome[key]) for key in keys)
+            texts.update(entry.filter for entry in added)
+            # Beyond the limit they are told in vain, and printing the filters of a whole table takes long.
+            while len(texts) <= most and (text := next(late, None)) is not None:
+                texts.add(text)
+        return sorted(texts) if len(texts) <= most else [str(TRUE)]
 
     def acknowledged(self, ack: DeltaAck) -> None:
         """The neighbour has committed, and perhaps settled, deltas."""

@@ -252,8 +252,8 @@ class Router(Remembered):
             link.tell_taken()
         tells = KNOWS_LOSSES in link.capabilities
         if link.events or (tells and link.events.tells_loss):
-            flying = limits.events_flying_bytes if COUNTS_EVENTS in link.capabilities else None
-            for events in link.events.take(flying, tells=tells):
+            window = limits.events_flying_bytes if COUNTS_EVENTS in link.capabilities else None
+            for events in link.events.take(window, tells=tells):
                 link.send(events)
 
     def _item(self, row: OutboxRow) -> Envelope:

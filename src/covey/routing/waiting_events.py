@@ -20,8 +20,8 @@ from covey.routing.ranges import LARGEST
 from covey.routing.undo import Remembered
 
 MOST_HOPS: Final = 1_000
-"""Links that the news of a loss may cross. Brokers form a tree; where they don't agree on it for a moment, the news must
-not go round for as long as that lasts."""
+"""Links that the news of a loss may cross. Brokers form a tree; where they don't agree on it for a moment, the news
+must not go round for as long as that lasts."""
 
 
 class WaitingEvents(Remembered):

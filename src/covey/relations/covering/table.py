@@ -71,9 +71,9 @@ class CoveringLimits:
 
 DEFAULT_COVERING_LIMITS: Final = CoveringLimits()
 
-TOGETHER: Final = 64
+TOGETHER: Final = 16
 """Conjunctions that are inserted in one pass: between two of them the budget is looked at."""
-CONJUNCTION_STEPS: Final = 20
+CONJUNCTION_STEPS: Final = 60
 """Steps that the insertion of a conjunction counts as, besides what it looks at."""
 BOOLEAN_STEPS: Final = 100
 """The same of a Boolean filter, and of reading one."""
