@@ -11,8 +11,8 @@ is false, where SQL here has it unknown, which shows under NOT. So a condition i
 as a filter that is true where the condition is true, and as one that is true where it is false (`_Selectors.filter`).
 What the standard leaves open is as ActiveMQ, Artemis and Qpid have it, which agree: `<>` is NOT `=`, of unlike kinds
 too, `5 / 2` is 2.5, an attribute's sum is a condition that never holds, LIKE of what isn't text is false, `+` of a text
-joins it, and an escape character escapes `%`, `_` and itself, and is itself elsewhere. In AMQP, as RabbitMQ has it,
-LIKE of what isn't text is unknown, all characters can be escaped, integers have no octal form and texts no `+`.
+joins it, and an escape character escapes `%`, `_` and itself, and is itself elsewhere. Of text and Booleans JMS has only
+`=` and `<>`: being below a literal of theirs is false. In AMQP, as RabbitMQ has it, texts are in order, LIKE of what isn't text is unknown, all characters can be escaped, integers have no octal form and texts no `+`.
 
 AMQP's sections are prefixes of names: `properties.group-id` or `p.group-id`, `header.priority` or `h.priority`, which
 is 4 where it is missing; `application-properties.color` or, in AMQP, `a.color` is plain `color`. In AMQP other names
@@ -31,7 +31,7 @@ from covey.filters.algebra import FALSE, TRUE, UNKNOWN, And, Filter, Is, Not, Or
 from covey.filters.predicates import Between, Compare, In, IsNull, Like, Operator
 from covey.filters.term_functions import compare_raw
 from covey.filters.terms import Fixed, Path, Term, call, comparison, fixed, known_term
-from covey.filters.values import Kind, kind_of
+from covey.filters.values import Kind
 from covey.language.bounds import over_limit
 from covey.language.operands import FLIPPED
 from covey.language.scanning import Scanner
@@ -41,6 +41,8 @@ from covey.limits import Limits
 _PRIORITY: Final = "header.priority"
 _DEFAULT_PRIORITY: Final = 4
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_UNORDERED: Final = frozenset({Kind.BOOLEAN})
+"""Kinds of which no value is below another; in JMS texts too, which AMQP orders."""
 _TERM_DEPTH: Final = 40
 """Operations inside each other in one value."""
 
@@ -89,6 +91,7 @@ class _Selectors:
         self.scan = Scanner(text, limits, TOKEN, KEYWORDS, read_amqp if amqp else read_jms)
         self.limits = limits
         self.amqp = amqp
+        self.unordered = _UNORDERED if amqp else _UNORDERED | {Kind.STRING}
 
     def parse(self) -> Filter:
         """The filter of the whole text."""
@@ -201,7 +204,7 @@ class _Selectors:
             same = _compared(left, "=", right)
             return Test(all_of((*there, _untrue(same))), same)
         holds = _compared(left, operator, right)
-        if operator in ("<", "<=", ">", ">=") and Kind.BOOLEAN in (left.kind, right.kind):
+        if operator in ("<", "<=", ">", ">=") and self.unordered & {left.kind, right.kind}:
             holds = FALSE
         return Test(holds, all_of((*there, _untrue(holds))))
 
@@ -213,7 +216,8 @@ class _Selectors:
         holds: Filter = And((least.holds, most.holds))
         if isinstance(low, Fixed) and isinstance(high, Fixed) and not isinstance(subject, Fixed):
             ends: Any = (low.constant, high.constant)
-            if all(isinstance(end, (int, float, str)) and not isinstance(end, bool) for end in ends) and _alike(*ends):
+            kinds = {low.kind, high.kind}
+            if len(kinds) == 1 and None not in kinds and not kinds & self.unordered:
                 holds = Between(_named(subject), *ends)
         return Test(holds, Or((least.fails, most.fails)))
 
@@ -393,7 +397,3 @@ def _untrue(condition: Filter) -> Filter:
     if condition in (TRUE, FALSE, UNKNOWN):
         return FALSE if condition == TRUE else TRUE
     return Not(Is(condition, True))
-
-
-def _alike(left: Any, right: Any) -> bool:
-    return kind_of(left) is kind_of(right)
