@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from covey.kernels.formulas import formula_code, formula_starts
+from covey.kernels.formulas import formula_holds, formula_starts, formula_word
 from covey.kernels.jit import forced, inlined, inner, kernel
 from covey.kernels.literals import _grown
 from covey.kernels.opcodes import DECIDED, DENSE, EVERY, TEXT_KEY
@@ -247,9 +247,12 @@ def _candidate(start, count, event, codes, nodes, truths, formulas):
     while at > 1:
         node = start + at - 2
         packed = nodes[node, 0]
-        row = packed >> 8
-        code = codes[row, event] if formula_starts(formulas)[row] < 0 else formula_code(row, event, formulas)
-        yes = text_atom(packed & 0xFF, nodes[node, 1], nodes[node, 2], code, truths)
+        row, kind = packed >> 8, packed & 0xFF
+        low, high = nodes[node, 1], nodes[node, 2]
+        if formula_starts(formulas)[row] < 0:
+            yes = text_atom(kind, low, high, codes[row, event], truths)
+        else:
+            yes = np.int64(formula_holds(row, low, high, event, formulas) == (kind == 0))
         if yes == 2:
             return -(node + 1)
         at = np.int64((nodes[node, 3] >> 16 if yes else nodes[node, 3]) & 0xFFFF)
@@ -290,18 +293,6 @@ def _pattern_word(kind, pattern, numbers, position, active, truths):
             if truth == _UNVERIFIED:
                 unverified |= np.uint64(1) << np.uint64(i)
     return word if kind < 4 else ~word, unverified
-
-
-@inner
-def _formula_word(row, low, high, events, active, formulas):
-    """A range of a formula's codes for those of 64 events that are active."""
-    word = np.uint64(0)
-    while active:
-        i = lowest_bit(active)
-        active &= active - np.uint64(1)
-        code = formula_code(row, events[i] >> 32, formulas)
-        word |= np.uint64(low <= code <= high) << np.uint64(i)
-    return word
 
 
 @inner
@@ -522,7 +513,7 @@ def match_table(
                             where = row_start[packed >> 8] + position
                             if kind <= 1:
                                 if row_start[packed >> 8] < 0:
-                                    word = _formula_word(
+                                    word = formula_word(
                                         packed >> 8, a, b, sorted_event[position:], here, formula_addresses
                                     )
                                 else:

@@ -11,8 +11,9 @@ is false, where SQL here has it unknown, which shows under NOT. So a condition i
 as a filter that is true where the condition is true, and as one that is true where it is false (`_Selectors.filter`).
 What the standard leaves open is as ActiveMQ, Artemis and Qpid have it, which agree: `<>` is NOT `=`, of unlike kinds
 too, `5 / 2` is 2.5, an attribute's sum is a condition that never holds, LIKE of what isn't text is false, `+` of a text
-joins it, and an escape character escapes `%`, `_` and itself, and is itself elsewhere. Of text and Booleans JMS has only
-`=` and `<>`: being below a literal of theirs is false. In AMQP, as RabbitMQ has it, texts are in order, LIKE of what isn't text is unknown, all characters can be escaped, integers have no octal form and texts no `+`.
+joins it, and an escape character escapes `%`, `_` and itself, and is itself elsewhere. Of text and Booleans JMS has
+only `=` and `<>`: being below a literal of theirs is false. In AMQP, as RabbitMQ has it, texts are in order, LIKE of
+what isn't text is unknown, all characters can be escaped, integers have no octal form and texts no `+`.
 
 AMQP's sections are prefixes of names: `properties.group-id` or `p.group-id`, `header.priority` or `h.priority`, which
 is 4 where it is missing; `application-properties.color` or, in AMQP, `a.color` is plain `color`. In AMQP other names

@@ -58,11 +58,9 @@ class BatchFormulas:
         base, missing = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
         base[: len(encoder.names)] = spaces.base[:, NUMBER]
         missing[: len(encoder.names)] = encoder.missing
-        grids = encoder.grids
         self._shared = (
             self._start, missing, np.array(steps, dtype=np.int32).reshape(-1, 2), np.array(constants, dtype=np.int64),
-            *table, slots, base, spaces.numbers, spaces.remainders, encoder.firsts, encoder.lasts, grids.starts,
-            grids.cells, grids.lowest, grids.scale,
+            *table, slots, base, spaces.numbers, spaces.remainders, encoder.firsts, encoder.lasts,
         )  # fmt: skip
         self._none = None if self._any else self._chunk(0)
 
@@ -76,8 +74,8 @@ class BatchFormulas:
 
     def _chunk(self, first: int) -> ChunkFormulas:
         arrays = _kernels.Formulas(
-            *self._shared, np.array([first], dtype=np.int64), np.empty(MOST_STEPS, dtype=np.int64),
-            np.zeros(len(self._start), dtype=np.int64),
+            *self._shared, np.array([first], dtype=np.int64), np.empty(MOST_STEPS * _kernels.LANES, dtype=np.int64),
+            np.empty(_kernels.LANES, dtype=np.int64), np.zeros(len(self._start), dtype=np.int64),
         )  # fmt: skip
         return ChunkFormulas(arrays, _segments.addresses(arrays))
 
