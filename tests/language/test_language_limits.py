@@ -58,3 +58,10 @@ def test_limits_of_json(inside: str, outside: str, message: str) -> None:
 def test_pythons_own_stack_is_never_seen(text: str, dialect: str) -> None:
     with pytest.raises(LimitError):
         parse(text, dialect=dialect, limits=Limits(tokens=10**6, depth=10**6))
+
+
+def test_a_long_chain_is_read_in_time_that_its_length_takes() -> None:
+    # Term by term this would take minutes.
+    chain = parse(" || ".join(["a"] * 50_000) + " = 'x'")
+    assert not chain.matches({"a": "x"})
+    assert str(parse("'a' || 'b' || c || d * 2 || 'e' = 'x'")) == "'ab' || c || d * 2 || 'e' = 'x'"

@@ -77,6 +77,7 @@ class TermParser:
     def infix(self, left: Operand, start: int, loosest: int) -> Operand:
         """A value that goes on after its first operand, with operators that bind no looser than given."""
         left = self.subscripts(left, start)
+        operands = [left]
         while True:
             operator = self.operator()
             if operator is None or operator[1] < loosest:
@@ -86,7 +87,13 @@ class TermParser:
             following = self.operator()
             if following is not None and following[1] > operator[1]:
                 right = self.infix(right, at, following[1])
-            left = self.called(operator[0], (left, right), start)
+                following = self.operator()
+            operands.append(right)
+            chained = operator == following == _OPERATORS["||"]
+            if chained and not all(isinstance(operand, Literal) for operand in operands):
+                continue  # one term of all: made one by one, a chain would take the square of its length
+            left = self.called(operator[0], operands, start)
+            operands = [left]
 
     def operator(self) -> tuple[str, int] | None:
         """The operator that stands here and how tightly it binds."""
