@@ -19,6 +19,11 @@ SUFFIXES: Final[dict[str, Format]] = {
 INDEX_SUFFIX: Final = ".covey"
 
 
+def is_table(path: str) -> bool:
+    """Whether a path is that of a file of rows."""
+    return PurePath(path.removesuffix(".gz")).suffix.lower() in SUFFIXES
+
+
 def is_index(path: str) -> bool:
     """Whether a name is that of a saved index."""
     return PurePath(path).suffix == INDEX_SUFFIX

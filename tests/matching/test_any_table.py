@@ -19,7 +19,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from covey import AddManyError, CoveyError, EventError, Index, UnknownIdError
+from covey import AddManyError, CoveyError, EventError, Index, SchemaError, UnknownIdError, report
 
 RULES = {"slow": "latency_ms > 1000", "germany": "country = 'DE'", "odd": "latency_ms IS NULL"}
 COLUMNS: dict[str, list[Any]] = {"latency_ms": [1500.0, None, 3.0], "country": ["FR", "DE", "DE"]}
@@ -256,3 +256,75 @@ def test_matches_go_where_people_work(index: Index) -> None:
     assert relation.filter("subscription = 'germany'").count("*").fetchall() == [(2,)]
     assert found.fired() == {"germany": 2, "slow": 1, "odd": 1}
     assert found.counts().tolist() == [1, 2, 1]
+
+
+# Paths, as the command line takes them
+
+
+def test_lines_that_cannot_be_read_are_bad_rows_like_others(tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_text('{"id": "a", "filter": "x = 1"}\nnope\n{"id": "b", "filter": "x =>"}\n')
+    (tmp_path / "r.csv").write_text("id,filter\na,x = 1\nb,x = 2,3\nc,\n")
+    for name, bad in (("r.jsonl", ["line 2: not JSON", "=> is not"]), ("r.csv", ["no filter", "line 3: 3 fields"])):
+        index = Index()
+        report = index.add_many(tmp_path / name, on_error="skip")
+        assert list(index.ids()) == ["a"]
+        assert [said in str(one.error) for said, one in zip(bad, report.errors, strict=True)] == [True, True], report
+        with pytest.raises(AddManyError):
+            Index().add_many(tmp_path / name)
+
+
+def test_a_table_of_something_else_is_named_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").write_text('{"price": 1}\n' * 1_000)
+    (tmp_path / "e.csv").write_text("price,name\n1,x\n")
+    (tmp_path / "r.csv").write_text("name,filter\na,x = 1\n")
+    with pytest.raises(CoveyError, match=r"no row has 'id' and 'filter'; are these events\?$"):
+        Index().add_many(tmp_path / "e.jsonl")
+    with pytest.raises(CoveyError, match=r"no column 'id'; it has price, name; are these events\?$"):
+        Index().add_many(tmp_path / "e.csv")
+    with pytest.raises(CoveyError, match=r"no column 'id'; it has name, filter$"):
+        Index().add_many(tmp_path / "r.csv")
+    assert Index().add_many(tmp_path / "r.csv", id="name").added == 1
+
+
+def test_a_directory_may_have_a_rule_a_file(tmp_path: Path) -> None:
+    rule = "title: a\nlogsource: {category: x}\ndetection:\n  one:\n    cmd|contains: evil\n  condition: one\n"
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "evil.yml").write_text(rule)
+    (tmp_path / "rules" / "bytes.yml").write_bytes(b"\xff")
+    index = Index(dialect="sigma")
+    report = index.add_many(tmp_path / "rules", on_error="skip")
+    assert [(bad.id, str(bad.error)) for bad in report.errors] == [("bytes.yml", "the file is not UTF-8 at byte 0")]
+    assert index.match({"cmd": "an evil one"}) == ["evil.yml"]
+
+
+def test_a_row_of_csv_that_does_not_fit_is_named_by_its_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.csv").write_text("x,y\n1,2\n1,2,3\n")
+    index = Index()
+    index.add("a", "x = 1")
+    with pytest.raises(EventError, match=r"e\.csv line 3: 3 fields where the header has 2$"):
+        index.match_batch(tmp_path / "e.csv")
+    assert capfd.readouterr().err == ""
+
+
+def test_a_schema_may_be_a_mapping_its_json_or_a_file(tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text('{"ts": "timestamp"}')
+    for given in ({"ts": "timestamp"}, '{"ts": "timestamp"}', tmp_path / "schema.json", str(tmp_path / "schema.json")):
+        index = Index(schema=given)
+        index.add("new", "ts > '2026-01-01'")
+        assert index.match({"ts": "2026-02-01T00:00:00Z"}) == ["new"]
+    (tmp_path / "schema.json").write_text("[]")
+    with pytest.raises(SchemaError, match=r"schema\.json: not a schema in JSON"):
+        Index(schema=tmp_path / "schema.json")
+    with pytest.raises(SchemaError, match=r"not int$"):
+        Index(schema=5)  # type: ignore[arg-type]
+
+
+def test_a_report_reads_rules_as_an_index_does(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("rule,where\n1,x > 1\n2,x > 2\n3,x >\n")
+    found = report(tmp_path / "r.csv", [{"x": 2}], id="rule", filter="where", on_error="skip")
+    assert (found.covered, found.never_fired) == ({"2": "1"}, ["2"])
+    with pytest.raises(AddManyError):
+        report(tmp_path / "r.csv", id="rule", filter="where")
+    assert (
+        report({"a": '{"attribute": "x", "=": 1}'}, dialect="json", semantics="simple", schema={"x": "int"}).rules == 1
+    )

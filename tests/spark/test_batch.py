@@ -326,3 +326,14 @@ def test_a_build_with_bad_rows_writes_no_file_unless_they_are_collected(spark: S
     assert not (tmp_path / "index.covey").exists()
     report = build_index(table, tmp_path / "index.covey", on_error="collect")
     assert (report.added, [bad.id for bad in report.errors]) == (1, ["a"])
+
+
+def test_rules_may_be_a_file(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "rules.csv").write_text("rule,where\n1,price > 5\n2,price >\n3,prize > 5\n4,abs(price) > 5\n")
+    events = spark.createDataFrame([(1.0,), (9.0,)], "price double")
+    found, wrong = match_events(events, tmp_path / "rules.csv", id="rule", filter="where", on_error="skip")
+    assert [row.subscriptions for row in found.collect()] == [[], ["1", "4"]]
+    assert [row.id for row in wrong.collect()] == ["2", "3"]
+    typed = match_events(events, str(tmp_path / "rules.csv"), id="rule", filter="where", on_error="skip",
+                         schema={"price": "double"})[0]  # fmt: skip
+    assert typed.collect()[1].subscriptions == ["1", "4"]

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from covey.cli.arguments import BATCH_SIZE, CheckOptions
 from covey.cli.events import EventFile
-from covey.cli.rule_files import are_files, rule_texts
 from covey.cli.subscriptions import SubscriptionFile, schema_of
 from covey.cli.terminal import complain, one_line, unwatched
 from covey.errors import CoveyError, FilterSyntaxError
@@ -27,6 +26,7 @@ from covey.filters.fitting import UNTYPED
 from covey.language import from_json, parse
 from covey.matching import Index
 from covey.matching.against import Seen, findings
+from covey.matching.bulk.rule_files import are_files, rule_texts
 
 _REPAIRS: Final = 16
 """Mistakes that are mended in one rule."""

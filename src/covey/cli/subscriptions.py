@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 
 from covey.cli.lines import Lines
 from covey.cli.options import FilterOptions, IndexOptions, MeaningOptions
-from covey.cli.rule_files import RuleFiles, are_files
+from covey.cli.rule_files import RuleFiles
 from covey.cli.terminal import BadRowsError, Report, Step, complain, one_line, progress
-from covey.errors import CoveyError, SchemaError, skips
+from covey.errors import CoveyError, skips
 from covey.events import BadLine, Schema, csv_files, read_json_lines
 from covey.events.files import Source, parquet_file, source
+from covey.events.schema import as_schema
 from covey.file_names import Format, is_index
 from covey.language import from_json, in_sql
 from covey.matching import BadSubscription, Index
+from covey.matching.bulk.rule_files import are_files
 from covey.matching.ids import check_id, is_integer
 
 _STEP = 1_000
@@ -165,13 +166,7 @@ def as_one_kind(rows: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 
 def schema_of(options: MeaningOptions) -> Schema | None:
     """The schema in the file that the user named."""
-    if options.schema is None:
-        return None
-    try:
-        inline = options.schema.lstrip().startswith("{")
-        return Schema.from_json(options.schema if inline else Path(options.schema).read_bytes())
-    except SchemaError as error:
-        raise SchemaError(f"{options.schema}: {error}") from None
+    return as_schema(options.schema)
 
 
 def subscription_rows(path: str, forced: Format | None, options: FilterOptions) -> SubscriptionFile | RuleFiles:

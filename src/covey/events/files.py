@@ -35,6 +35,8 @@ from covey.file_names import FORMATS, SUFFIXES, Format
 if TYPE_CHECKING:
     from covey.events.json_batches import JsonLines
 
+_ABOVE: Final = 2
+"""What a row's number, from 0 below the header, is short of its line's, from 1."""
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -235,23 +237,41 @@ def _addresses(path: str) -> list[str]:
     return [start + one for one in below if not _is_hidden(one)]
 
 
-def read_rows(path: str | os.PathLike[str], texts: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """The rows of a file as mappings; of CSV, the columns in `texts` are text whatever they look like."""
-    from covey.events import csv_files
-    from covey.events.json_lines import read_json_lines
-
+def read_rows(path: str | os.PathLike[str], columns: Sequence[str]) -> Iterator[Mapping[str, Any] | CoveyError]:
+    """The rows of a file as mappings, and what is wrong in the place of those that can't be read. Of CSV the `columns`
+    are text whatever they look like; a table without one of them is an error."""
     for one in sources([os.fspath(path)]):
         with one.open() as (file, _):
-            if one.format == "jsonl":
-                yield from read_json_lines(file, name=one.name)
-                continue
-            if one.format == "parquet":
-                batches: Iterator[pa.RecordBatch] = parquet_file(file, one.name).iter_batches()
-            else:
-                types = dict.fromkeys(texts, pa.string())
-                batches = csv_files.batches(file, one.name, types, _refuse(one), "is it CSV?")
-            for batch in batches:
-                yield from with_partitions(batch, one.partitions).to_pylist()
+            yield from _line_rows(file, one) if one.format == "jsonl" else _table_rows(file, one, columns)
+
+
+def _line_rows(file: IO[bytes], one: Source) -> Iterator[Mapping[str, Any] | CoveyError]:
+    from covey.events.json_lines import BadLine, read_json_lines
+
+    bad: list[BadLine] = []
+    for row in read_json_lines(file, name=one.name, bad=bad):
+        yield from (EventError(line.message) for line in bad)
+        bad.clear()
+        yield row
+    yield from (EventError(line.message) for line in bad)
+
+
+def _table_rows(file: IO[bytes], one: Source, columns: Sequence[str]) -> Iterator[Mapping[str, Any] | CoveyError]:
+    from covey.events import csv_files
+
+    bad = BadRows(one)
+    if one.format == "parquet":
+        batches: Iterator[pa.RecordBatch] = parquet_file(file, one.name).iter_batches()
+    else:
+        batches = csv_files.batches(file, one.name, dict.fromkeys(columns, pa.string()), bad, "is it CSV?")
+    for batch in batches:
+        table = with_partitions(batch, one.partitions)
+        lacking = [name for name in columns if name not in table.schema.names]
+        if lacking:
+            hint = "; are these events?" if len(lacking) == len(columns) else ""
+            raise CoveyError(f"{one.name}: no column {lacking[0]!r}; it has {', '.join(table.schema.names)}{hint}")
+        yield from table.to_pylist()
+    yield from bad.errors
 
 
 def read_batch(path: str | os.PathLike[str]) -> pa.Table | JsonLines:
@@ -266,11 +286,13 @@ def read_batch(path: str | os.PathLike[str]) -> pa.Table | JsonLines:
             if one.format == "jsonl":
                 lines.append(file.read())
                 continue
+            bad = BadRows(one)
             if one.format == "parquet":
                 parts: Iterable[pa.RecordBatch] = parquet_file(file, one.name).iter_batches()
             else:
-                parts = csv_files.batches(file, one.name, {}, _refuse(one), "give a table with the right types")
+                parts = csv_files.batches(file, one.name, {}, bad, "give a table with the right types")
             tables += [pa.table(with_partitions(part, one.partitions)) for part in parts]
+            bad.check()
     if lines and tables:
         raise CoveyError(f"{path}: JSON lines beside files of other kinds; match them one after the other")
     if lines:
@@ -280,11 +302,21 @@ def read_batch(path: str | os.PathLike[str]) -> pa.Table | JsonLines:
     return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
 
 
-def _refuse(one: Source) -> Any:
-    def refuse(line: int, problem: str) -> None:
-        raise EventError(f"{one.name} line {line}: {problem}")
+class BadRows:
+    """Rows of CSV with a wrong number of fields. Arrow calls this while it parses, where nothing may be raised."""
 
-    return refuse
+    def __init__(self, one: Source) -> None:
+        self._name = one.name
+        self.errors: list[EventError] = []
+
+    def __call__(self, row: int, problem: str) -> None:
+        """Note a row, counted from 0 below the header."""
+        self.errors.append(EventError(f"{self._name} line {row + _ABOVE}: {problem}"))
+
+    def check(self) -> None:
+        """Raise the first."""
+        if self.errors:
+            raise self.errors[0]
 
 
 def parquet_file(file: IO[bytes], name: str) -> Any:

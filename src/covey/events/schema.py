@@ -12,11 +12,13 @@ what is below it. Only equality is rewritten; LIKE, < and so on on the type attr
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -334,6 +336,8 @@ class Schema:
         """The schema that `to_json` wrote, or a plain one of types by attribute: `{"ts": "timestamp"}`."""
         try:
             shape = json.loads(text)
+            if not shape:
+                raise ValueError("it names no attribute")
             if not isinstance(shape.get("attributes"), dict):
                 return cls({name: _attribute_of(one) for name, one in shape.items()})
             attributes = {name: _attribute_of(one) for name, one in shape["attributes"].items()}
@@ -341,6 +345,27 @@ class Schema:
             return cls(attributes, **rest)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SchemaError(f"not a schema in JSON ({type(error).__name__}: {error}); see Schema.to_json") from None
+
+
+AnySchema: TypeAlias = "Schema | Mapping[str, Attribute | str] | str | os.PathLike[str]"
+"""What `as_schema` takes."""
+
+
+def as_schema(given: AnySchema | None) -> Schema | None:
+    """A schema from what people have: itself, types by attribute, JSON, or the path of a file with that."""
+    if given is None or isinstance(given, Schema):
+        return given
+    if isinstance(given, Mapping):
+        return Schema(given)
+    if not isinstance(given, (str, os.PathLike)):
+        kind = type(given).__name__
+        raise SchemaError(f"a schema is a Schema, a mapping of types, its JSON or a file's path, not {kind}")
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        return Schema.from_json(given)
+    try:
+        return Schema.from_json(Path(given).read_bytes())
+    except SchemaError as error:
+        raise SchemaError(f"{given}: {error}") from None
 
 
 def _known_of(kind: AttributeType) -> Known:

@@ -40,6 +40,7 @@ from covey.events.columns import Source
 from covey.events.json_batches import JsonLines
 from covey.events.json_lines import BadLine, parse_json
 from covey.events.messagepack_batches import MessagePackMaps
+from covey.events.schema import AnySchema, as_schema
 from covey.events.tables import AnyTable, as_batch, as_event, without_nan
 from covey.events.term_columns import with_terms
 from covey.file_names import is_index
@@ -95,7 +96,8 @@ class Index:
 
     `semantics` says what a test on a missing attribute means: "sql" (unknown, as in SQL), "simple" (false, so that
     its negation is true), "strict" (the filter doesn't match at all) or "default" (the schema's default is tested).
-    `schema` checks filters when they are added and events when they are matched, and has types, defaults and subtypes.
+    `schema` checks filters when they are added and events when they are matched, and has types, defaults and subtypes:
+    a `Schema`, a mapping of types by attribute, its JSON, or the path of a file with that.
     `limits` bounds what one filter may be; beyond them, adding it is a LimitError.
     `order` is that of the tests in a filter: "selectivity" (the rarest first), or for comparison "attribute",
     "frequency" or "random". With a profile also "learned": attributes in the order that past subscriptions teach.
@@ -112,7 +114,7 @@ class Index:
         self,
         *,
         semantics: Semantics = "sql",
-        schema: Schema | None = None,
+        schema: AnySchema | None = None,
         limits: Limits = DEFAULT_LIMITS,
         order: str = "selectivity",
         statistics: Statistics | None = None,
@@ -128,7 +130,7 @@ class Index:
         if statistics is None and profile is not None and profile.events is not None:
             statistics = profile.statistics()
         self._semantics = check_semantics(semantics)
-        self._schema = schema
+        self._schema = as_schema(schema)
         self._limits = limits
         self._order = order
         self._attributes = tuple(profile.attribute_order()) if order == LEARNED and profile is not None else ()
@@ -186,10 +188,11 @@ class Index:
         dialect: str | None = None,
     ) -> AddReport:
         """Add `subscriptions` in bulk, as one change: pairs of id and filter, a mapping of filters by id, mappings or a
-        table (of Arrow, pandas, polars, DuckDB) with columns `id` and `filter`, another index, or the path of a file:
-        JSON lines, CSV, Parquet or a saved index. Bad rows are all found: with `on_error` "raise" they are an
-        AddManyError and nothing is added, with "skip" the good rows are added and the report lists the bad ones; of
-        rows with one id the first counts. `dialect` is what texts are written in, by itself the index's."""
+        table (of Arrow, pandas, polars, DuckDB) with columns `id` and `filter`, another index, or a path: of JSON
+        lines, CSV, Parquet, a saved index, or a directory with a rule a file. Bad rows are all found: with `on_error`
+        "raise" they are an AddManyError and nothing is added, with "skip" the good rows are added and the report lists
+        the bad ones; of rows with one id the first counts. `dialect` is what texts are written in, by itself the
+        index's."""
         skip = skips(on_error)
         if isinstance(subscriptions, (str, os.PathLike)) and is_index(os.fspath(subscriptions)):
             subscriptions = Index.open(subscriptions, limits=self._limits)
@@ -208,6 +211,8 @@ class Index:
         rows: list[tuple[str, Any]] = []
         for id, condition in given:
             try:
+                if id is None and isinstance(condition, CoveyError):  # a row that couldn't be read at all
+                    raise condition
                 rows.append((key_of(id, kind), condition))
             except CoveyError as error:
                 rows.append((str(id) if kind_of_ids([id]) is not None else id, error))

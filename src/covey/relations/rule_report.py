@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Final
 
+from covey.errors import OnError
 from covey.events.meaning import Meaning
+from covey.events.schema import AnySchema
 from covey.events.tables import AnyTable, as_batch, without_nan
-from covey.filters import Filter
+from covey.filters import Filter, Semantics
 from covey.matching import Index
 from covey.matching.against import Finding, Seen, findings
 from covey.relations.covering import CoveringTable
@@ -182,13 +184,25 @@ class Reporter:
         )
 
 
-def report(rules: Any, events: AnyTable | None = None) -> RuleReport:
+def report(
+    rules: Any,
+    events: AnyTable | None = None,
+    *,
+    id: str = "id",
+    filter: str = "filter",
+    dialect: str = "sql",
+    semantics: Semantics = "sql",
+    schema: AnySchema | None = None,
+    on_error: OnError = "raise",
+) -> RuleReport:
     """What there is to know about `rules`, an index or whatever `Index.add_many` takes; with `events`, whatever
-    `Index.match_batch` takes, also which of them fire and how often."""
+    `Index.match_batch` takes, also which of them fire and how often. `id` and `filter` name columns of the rules,
+    `dialect` is what they are written in, `semantics` and `schema` say what they mean, and with `on_error` "skip" bad
+    ones are left out; an index has all of that already."""
     index = rules
     if not isinstance(index, Index):
-        index = Index()
-        index.add_many(rules)
+        index = Index(semantics=semantics, schema=schema, dialect=dialect)
+        index.add_many(rules, id=id, filter=filter, on_error=on_error)
     reporter = Reporter(index)
     if events is not None:
         reporter.count(events)

@@ -82,10 +82,11 @@ def match_events(
     with its `subscription`, or with `output="counts"` the number of `matches`, for which no id leaves the workers. Ids
     are in the index's order; that of an index built from a DataFrame is by id.
 
-    `subscriptions` is a DataFrame (columns `id` and `filter`), a `covey.Index`, or the path of a saved index; the
-    latter two bring their own semantics and schema. `semantics` is "sql" unless given. Bad filters are an AddManyError
-    that names all of them, or with `on_error="skip"` a second DataFrame of (row, id, error), row being the place in
-    the order of ids. An index larger than `memory_budget` bytes is matched in shards, one after the other. `failures`
+    `subscriptions` is a DataFrame (columns `id` and `filter`), a `covey.Index`, or a path on the driver: of a saved
+    index, or of a file of rules (JSON lines, CSV, Parquet). Indexes bring their own semantics and schema. `semantics`
+    is "sql" unless given. Bad filters are an AddManyError that names all of them, or with `on_error="skip"` a second
+    DataFrame of (row, id, error), row being the place in the order of ids, of a file in its order. An index larger than
+    `memory_budget` bytes is matched in shards, one after the other. `failures`
     counts the events on which a term of a filter failed.
 
     `json` names a column of JSON texts (string or binary) that hold the events, as Kafka's values do: filters then are

@@ -25,7 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType
 
 from covey.errors import CoveyError, OnError
-from covey.events import Schema
+from covey.events.schema import AnySchema
 from covey.filters import Semantics
 from covey.filters.fitting import UNTYPED, Types, fitted
 from covey.language import check_dialect, parse
@@ -53,7 +53,7 @@ def build_index(
     filter: str = "filter",
     semantics: Semantics = "sql",
     dialect: str = "sql",
-    schema: Schema | None = None,
+    schema: AnySchema | None = None,
     statistics: Statistics | None = None,
     limits: Limits = DEFAULT_LIMITS,
     on_error: OnError = "raise",

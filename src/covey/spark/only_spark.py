@@ -29,7 +29,7 @@ def only_spark(text: str, functions: Sequence[str] = (), limits: Limits = DEFAUL
 
 
 def add_rules(
-    index: Index, rows: Iterable[tuple[Any, str]], *, dialect: str, on_error: str, functions: Sequence[str] = ()
+    index: Index, rows: Iterable[tuple[Any, Any]], *, dialect: str, on_error: str, functions: Sequence[str] = ()
 ) -> AddReport:
     """Add rows to an index in their order, those that only Spark reads among them."""
     given: list[Row] = list(rows)

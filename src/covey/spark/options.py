@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from covey.events import Schema
+from covey.events.schema import AnySchema
 from covey.filters import Semantics
 from covey.limits import Limits
 from covey.spark.conditions.binding import OnTermError
@@ -26,7 +26,7 @@ class SubscriptionOptions(TypedDict, total=False):
     """What a test on a missing attribute means: "sql", unless a saved index brings its own."""
     dialect: str
     """What the filters are written in ("sql")."""
-    schema: Schema | None
+    schema: AnySchema | None
     """Of the events: types, mandatory attributes and defaults; a saved index brings its own."""
     limits: Limits
     """Bounds on one filter."""

@@ -27,16 +27,20 @@ from pyspark.sql.utils import is_remote
 
 from covey.errors import CoveyError, IndexFileError, OnError, skips
 from covey.events import Schema
+from covey.events.schema import AnySchema, as_schema
+from covey.file_names import is_table
 from covey.filters import Semantics
 from covey.filters.terms import EVENT_TEXT
 from covey.limits import DEFAULT_LIMITS, Limits
 from covey.matching import BadSubscription, Index
+from covey.matching.bulk import given_rows
 from covey.matching.storage import content_hash
 from covey.spark.addresses import is_address, split
 from covey.spark.build import add_frame, frame_rows, type_of_ids
 from covey.spark.conditions import Settings
 from covey.spark.conditions.binding import OnTermError
 from covey.spark.known_types import known_types
+from covey.spark.only_spark import add_rules
 from covey.spark.rules import Columns, as_it_is, index_of
 from covey.spark.sharding import shards
 from covey.spark.visibility import has_local_master, is_seen
@@ -69,7 +73,7 @@ def place(
     semantics: Semantics | None = None,
     dialect: str = "sql",
     on_error: OnError = "raise",
-    schema: Schema | None = None,
+    schema: AnySchema | None = None,
     limits: Limits = DEFAULT_LIMITS,
     memory_budget: int | None = None,
     functions: Sequence[str] = (),
@@ -90,8 +94,13 @@ def place(
     errors: list[BadSubscription] = []
     columns: Columns | None = None
     id_type = "string"
+    schema = as_schema(schema)
     if isinstance(subscriptions, (str, os.PathLike, Index)):
         given = subscriptions
+        if not isinstance(given, Index) and is_table(os.fspath(given)):
+            given = Index(semantics=semantics or "sql", schema=schema, limits=limits)
+            read = given_rows(subscriptions, id, filter)
+            errors = add_rules(given, read, dialect=dialect, on_error=on_error, functions=functions).errors
         if isinstance(given, Index):
             index, file = given, save_for_workers(given)
         else:
@@ -105,8 +114,8 @@ def place(
         if bound and columns is None:
             settings = replace(settings, semantics=index.semantics)
             whole, rows = index.integer_ids, [(str(id), text) for id, text in index.rows()]
-            index, errors, columns = index_of(events, rows, settings, on_error)
-            errors = [replace(bad, id=int(bad.id)) for bad in errors] if whole else errors
+            index, unfit, columns = index_of(events, rows, settings, on_error)
+            errors = errors + ([replace(bad, id=int(bad.id)) for bad in unfit] if whole else unfit)
             file = save_for_workers(index)
     elif hasattr(subscriptions, "toArrow"):  # the DataFrames of Spark Connect are of a class of their own
         if schema is not None or as_json:

@@ -1,8 +1,8 @@
 """Subscriptions in whatever form people have them, as rows of id and filter.
 
 Pairs, a mapping of filters by id, mappings with both, a table of whatever library, another index, or the path of a
-file: JSON lines, CSV or Parquet. Rows that can't be read keep their place, with the error where the filter
-would be, so that they are reported like any other bad row.
+file, JSON lines, CSV or Parquet, or of a directory with a rule a file. Rows that can't be read keep their place, with
+the error where the filter would be, so that they are reported like any other bad row.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from covey.errors import CoveyError
-from covey.events.files import read_rows
+from covey.events.files import files_of, read_rows
 from covey.events.tables import as_table
+from covey.file_names import is_table
 from covey.filters import Filter
 from covey.language import from_json
+from covey.matching.bulk.rule_files import are_files, rule_texts
 
 Row: TypeAlias = "tuple[Any, str | Filter | CoveyError]"
 Subscriptions: TypeAlias = Any
@@ -27,7 +29,7 @@ Subscriptions: TypeAlias = Any
 def given_rows(given: Subscriptions, id: str, filter: str) -> list[Row]:
     """The rows of subscriptions; `id` and `filter` name the columns of those that have some."""
     if isinstance(given, (str, os.PathLike)):
-        return [(row.get(id), _filter(row.get(filter))) for row in read_rows(given, (id, filter))]
+        return _of_file(os.fspath(given), id, filter)
     if isinstance(given, Mapping):
         return [(key, _filter(value)) for key, value in given.items()]
     table = as_table(given)
@@ -39,6 +41,27 @@ def given_rows(given: Subscriptions, id: str, filter: str) -> list[Row]:
     if all(type(row) is tuple and len(row) == 2 for row in rows):
         return rows
     return [_of_row(number, row, id, filter) for number, row in enumerate(rows)]
+
+
+def _of_file(path: str, id: str, filter: str) -> list[Row]:
+    if are_files(path) and not _has_tables(path):
+        return [(name, text) for name, _, text in rule_texts(path)]
+    rows: list[Row] = []
+    strange = 0
+    for row in read_rows(path, (id, filter)):
+        if isinstance(row, CoveyError):
+            rows.append((None, row))
+        else:
+            strange += id not in row and filter not in row
+            rows.append((row.get(id), _filter(row.get(filter))))
+    if rows and strange == len(rows):
+        raise CoveyError(f"{path}: no row has {id!r} and {filter!r}; are these events?")
+    return rows
+
+
+def _has_tables(path: str) -> bool:
+    """Whether a directory has tables, rather than a rule a file."""
+    return os.path.isdir(path) and any(map(is_table, files_of(path)))
 
 
 def _of_table(table: Any, id: str, filter: str) -> list[Row]:

@@ -170,8 +170,10 @@ def bad_ids(rows: Sequence[tuple[str, str | Filter]]) -> list[tuple[int, CoveyEr
     """Rows whose id can't be one, or stands in an earlier row."""
     seen: set[str] = set()
     bad: list[tuple[int, CoveyError]] = []
-    for number, (id, _) in enumerate(rows):
+    for number, (id, condition) in enumerate(rows):
         try:
+            if id is None and isinstance(condition, CoveyError):  # a row that couldn't be read at all
+                raise condition
             check_id(id)
             id.encode()
             if id in seen:
