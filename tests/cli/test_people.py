@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from datetime import datetime
@@ -210,6 +211,53 @@ def test_answers_have_the_columns_and_the_form_that_is_asked_for(covey: Run, day
     again = covey("match", rules, days, "--as", "pairs", "-o", out)
     assert (again.code, again.err) == (1, f"covey: {out} is there already; --overwrite replaces it\n")
     assert covey("match", rules, days, "-o", out, "--overwrite").code == 0
+
+
+def test_every_form_goes_to_every_kind_of_file_even_where_nothing_matches(covey: Run, tmp_path: Path) -> None:
+    rules = lines(tmp_path / "r.jsonl", [{"id": "a", "filter": "x > 1"}])
+    some, none = lines(tmp_path / "some.jsonl", [{"x": 2}]), lines(tmp_path / "none.jsonl", [{"x": 0}])
+    for form in ("pairs", "counts", "lists"):
+        for suffix in (".jsonl", ".jsonl.gz", ".csv", ".parquet"):
+            for events in (some, none):
+                out = tmp_path / f"{form}-{events.stem}{suffix}"
+                assert covey("match", rules, events, "--as", form, "--columns", "x", "-o", out).code == 0
+                assert out.exists(), out
+    assert (tmp_path / "lists-some.csv").read_text() == '"event","x","subscriptions"\n0,2,"[""a""]"\n'
+    assert (tmp_path / "pairs-none.csv").read_text() == '"event","x","subscription"\n'
+    assert pq.read_table(tmp_path / "lists-none.parquet").column_names == ["event", "x", "subscriptions"]
+    assert json.loads(gzip.decompress((tmp_path / "pairs-some.jsonl.gz").read_bytes()))["subscription"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("e.csv", b"x,x\n1,2\n", "column 'x' occurs 2 times; give each column a name of its own"),
+        ("e.csv", b"", "an empty file; CSV has at least a line with the columns' names"),
+        ("e.csv", b"y,x\n1,caf\xe9\n2,\xe9\n", "column 'x' isn't text in UTF-8; save the file as UTF-8"),
+        ("e.csv", b"y,x\ncaf\xe9,1\n", None),
+        ("e.jsonl", b'{"x": "caf\xe9"}\n', "line 1: not UTF-8 at byte 10"),
+        ("e.jsonl", b"", None),
+        ("e.jsonl", b'\xef\xbb\xbf{"x": 1}\r\n', None),
+        ("e.jsonl", b'{"x": 123456789012345678901234567890}\n', None),
+        ("e.parquet", b"PAR1", "not Parquet"),
+    ],
+)
+def test_odd_files_are_read_or_refused_in_one_line(
+    covey: Run, tmp_path: Path, name: str, content: bytes, said: str | None
+) -> None:
+    rules = lines(tmp_path / "r.jsonl", [{"id": "a", "filter": "x >= 1"}])
+    (tmp_path / name).write_bytes(content)
+    done = covey("match", rules, tmp_path / name)
+    assert done.code == (0 if said is None else 1)
+    assert "Traceback" not in done.err
+    assert said is None or said in done.err
+
+
+def test_rules_that_are_not_utf_8_are_refused_in_one_line(covey: Run, tmp_path: Path, events: Path) -> None:
+    (tmp_path / "r.csv").write_bytes(b"id,filter\na,name = 'caf\xe9'\n")
+    done = covey("match", tmp_path / "r.csv", events)
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert done.err.endswith("; save it as UTF-8\n")
 
 
 def test_swapped_arguments_are_asked_about_after_some_lines(covey: Run, rules: Path, tmp_path: Path) -> None:

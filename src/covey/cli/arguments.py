@@ -144,7 +144,12 @@ def _match(commands: Any) -> None:
         metavar="A,B",
         help="columns of the events to write beside their matches; * is all",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to a file: .jsonl, .jsonl.gz or .parquet")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write to a file: .jsonl, .jsonl.gz or .parquet; rows (--as, --columns) also to .csv",
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace what is at the output")
     parser.add_argument("--nan-is-missing", action="store_true", help="read NaN as a missing value, as pandas has it")
 

@@ -255,7 +255,11 @@ class EventFile:
     def _say_types(self, schema: pa.Schema, known: Mapping[str, pa.DataType]) -> None:
         """Say once which types were guessed of columns that subscriptions test."""
         tested = {name for name in schema.names if name in self._index.attributes and name not in known}
-        guessed = Schema.infer(pa.schema([schema.field(name) for name in schema.names if name in tested])).attributes
+        for one in schema:
+            if one.name in tested and pa.types.is_binary(one.type):
+                raise EventError(f"{self.source.name}: column {one.name!r} isn't text in UTF-8; save the file as UTF-8")
+        once = [one for one in schema if one.name in tested and schema.names.count(one.name) == 1]
+        guessed = Schema.infer(pa.schema(once)).attributes
         if guessed:
             told = json.dumps({name: attribute.type for name, attribute in guessed.items()}, ensure_ascii=False)
             complain(f"{self.source.name}: types guessed from the first rows; to be sure, give --schema {told!r}")

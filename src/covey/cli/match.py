@@ -16,7 +16,7 @@ import pyarrow as pa
 from covey.cli.arguments import MatchOptions, UsageError
 from covey.cli.events import EventBatch, EventFile
 from covey.cli.results import Results, output_format, results
-from covey.cli.rows import RowWriter, counted, rows_of
+from covey.cli.rows import RowWriter, counted, empty_schema, row_format, rows_of
 from covey.cli.subscriptions import index_of
 from covey.cli.terminal import Report, Step, complain, progress, watched
 from covey.errors import CoveyError, skips
@@ -55,13 +55,16 @@ def run(options: MatchOptions) -> int:
         raise UsageError("only one of SUBSCRIPTIONS and EVENTS can be -, standard input")
     given = sources(options.events, options.format)
     by_rows = bool(options.columns) or options.form != "lists" or len(given) > 1
-    if options.output is not None and not by_rows:
-        output_format(options.output)
+    if options.output is not None:
+        (row_format if by_rows else output_format)(options.output)
     check_free(options.output, overwrite=options.overwrite)
-    writer = RowWriter(options.output) if by_rows else None
     on_screen = options.output is None and not options.count and sys.stdout.isatty()
     index, unused = index_of(options, shown=watched())
     index.nan_is_missing = options.nan_is_missing
+    writer = None
+    if by_rows:
+        shape = empty_schema(options.columns, file=len(given) > 1, form=options.form, whole=index.integer_ids)
+        writer = RowWriter(options.output, shape)
     totals, first = Totals(), True
     seen = Seen(index.tested, index.schema, nan_is_missing=options.nan_is_missing)
     unread = Report("event", ", ".join(options.events))

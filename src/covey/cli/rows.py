@@ -3,13 +3,14 @@ one row a match, with the names of files, or counted for each subscription."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 
 import pyarrow as pa
 from pyarrow import csv, parquet
@@ -17,7 +18,7 @@ from pyarrow import csv, parquet
 from covey.cli.events import EventBatch
 from covey.errors import CoveyError
 from covey.events.byte_batches import ByteBatch
-from covey.file_names import SUFFIXES
+from covey.file_names import SUFFIXES, Format
 from covey.filters.semantics import attribute_value
 from covey.matching import Index, Matches
 
@@ -70,16 +71,27 @@ def counted(index: Index, fired: Counter[Any]) -> Iterator[dict[str, Any]]:
         yield {"subscription": one, "events": fired[one]}
 
 
+def row_format(output: str) -> Format:
+    """The format that a file's name asks for."""
+    told = SUFFIXES.get(PurePath(output.removesuffix(".gz")).suffix)
+    if told is None or (told != "jsonl" and output.endswith(".gz")):
+        raise CoveyError(
+            f"{output}: can't tell how to write it from its name; end it in .jsonl, .jsonl.gz, .csv or .parquet"
+        )
+    return told
+
+
 class RowWriter:
     """Rows to standard output as JSON lines, or to a file by its suffix."""
 
-    def __init__(self, output: str | None) -> None:
+    def __init__(self, output: str | None, empty: pa.Schema) -> None:
         self._output = output
-        self._kind = None if output is None else SUFFIXES.get(PurePath(output).suffix)
-        if output is not None and self._kind is None:
-            raise CoveyError(f"{output}: can't tell how to write it from its name; end it in .jsonl, .csv or .parquet")
+        self._empty = empty
+        """What a table without rows has for columns."""
+        self._kind = None if output is None else row_format(output)
         self._file: IO[str] | None = None
         self._writer: Any = None
+        self._schema: pa.Schema | None = None
         self._held: list[dict[str, Any]] = []
 
     def write(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -97,26 +109,63 @@ class RowWriter:
 
     def _text(self) -> IO[str]:
         if self._file is None:
-            self._file = sys.stdout if self._output is None else open(self._output, "w", encoding="utf-8")  # noqa: SIM115
+            self._file = sys.stdout if self._output is None else _opened(self._output)
         return self._file
 
     def _put(self) -> None:
         assert self._output is not None
-        table = pa.Table.from_pylist(self._held)
+        rows = self._held if self._kind == "parquet" else list(map(_flat, self._held))
+        table = pa.Table.from_pylist(rows) if rows else self._without_rows()
         self._held.clear()
         if self._writer is None:
             make = parquet.ParquetWriter if self._kind == "parquet" else csv.CSVWriter
-            self._writer = make(self._output, table.schema)
-        self._writer.write_table(table.cast(self._writer.schema) if self._kind == "parquet" else table)
+            self._writer, self._schema = make(self._output, table.schema), table.schema
+        try:
+            self._writer.write_table(table.cast(self._schema))
+        except (pa.ArrowInvalid, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise CoveyError(
+                f"{self._output}: rows have other types than those before: {reason}; write .jsonl"
+            ) from None
+
+    def _without_rows(self) -> pa.Table:
+        fields = [pa.field(one.name, pa.string()) if self._kind == "csv" else one for one in self._empty]
+        return pa.schema(fields).empty_table()
 
     def close(self) -> None:
         """Finish the file."""
-        if self._held:
+        if self._held or (self._writer is None and self._kind in ("csv", "parquet")):
             self._put()
+        elif self._kind == "jsonl":
+            self._text()
         if self._writer is not None:
             self._writer.close()
         if self._file is not None and self._file is not sys.stdout:
             self._file.close()
+
+
+def _opened(path: str) -> IO[str]:
+    if path.endswith(".gz"):
+        return cast(IO[str], gzip.open(path, "wt", encoding="utf-8", compresslevel=6))
+    return open(path, "w", encoding="utf-8")
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row as CSV can have it: lists and records are their JSON."""
+    return {
+        name: json.dumps(value, ensure_ascii=False, default=_plain) if isinstance(value, (list, dict)) else value
+        for name, value in row.items()
+    }
+
+
+def empty_schema(columns: Sequence[str], *, file: bool, form: str, whole: bool) -> pa.Schema:
+    """The columns of a table without rows; ids are integers where `whole`."""
+    id = pa.int64() if whole else pa.string()
+    if form == "counts":
+        return pa.schema([("subscription", id), ("events", pa.int64())])
+    found = [("subscription", id) if form == "pairs" else ("subscriptions", pa.list_(id))]
+    shown = [(name, pa.null()) for name in columns if name != ALL]
+    return pa.schema([*([("file", pa.string())] if file else []), ("event", pa.int64()), *shown, *found])
 
 
 def _plain(value: Any) -> Any:

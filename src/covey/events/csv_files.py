@@ -38,4 +38,9 @@ def batches(
             convert_options=csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
         )
     except pa.ArrowInvalid as error:
-        raise EventError(f"{name}: {str(error).splitlines()[0]}; {remedy}") from None
+        problem = str(error).splitlines()[0]
+        if "invalid UTF8" in problem:
+            remedy = "save it as UTF-8"
+        elif "Empty CSV" in problem:
+            problem, remedy = "an empty file", "CSV has at least a line with the columns' names"
+        raise EventError(f"{name}: {problem}; {remedy}") from None
