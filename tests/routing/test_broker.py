@@ -383,8 +383,14 @@ def test_a_sender_stops_filtering_where_most_match_and_starts_when_asked() -> No
     assert [view.filtering for view in status(net.brokers["c"]).links] == [False]
     net.publish("c", "cat", {"p": -1})
     assert events_between(net, "c", "b") == 11
+    assert net.brokers["c"].table.match({"p": 1}) == {}, "what gets all events needn't be matched"
     net.publish("c", "cat", *({"p": -1} for _ in range(10)))
-    assert any(isinstance(message, Filtering) for _, _, message in net.passed)
+    asked = [(near, far) for near, far, message in net.passed if isinstance(message, Filtering)]
+    assert asked == [("a", "b")], "b can't tell before it filters itself"
+    net.publish("c", "cat", *({"p": -1} for _ in range(10)))
+    asked = [(near, far) for near, far, message in net.passed if isinstance(message, Filtering)]
+    assert asked == [("a", "b"), ("b", "c")]
+    assert list(net.brokers["c"].table.match({"p": 1})) == ["p:b"]
     assert [view.filtering for view in status(net.brokers["c"]).links] == [True]
     net.passed.clear()
     net.publish("c", "cat", {"p": -1})

@@ -12,7 +12,7 @@ from covey.filters import Filter
 from covey.filters.semantics import SEMANTICS, Semantics
 from covey.language import parse
 from covey.matching import Index
-from covey.routing import waiting_entries
+from covey.routing import undo, waiting_entries
 from covey.routing.config import PruningOptions
 from covey.routing.journal import Flaw
 from covey.routing.known_filters import KnownFilters
@@ -45,6 +45,47 @@ def test_an_event_goes_to_the_hops_whose_entries_match(few: int, seed: int, monk
                 if condition.matches(event):
                     wanted.setdefault(hop, []).append(key)
             assert {hop: sorted(keys) for hop, keys in table.match(event).items()} == wanted
+
+
+@pytest.mark.parametrize("few", [1_000, 8])
+@pytest.mark.parametrize("seed", range(4))
+def test_hops_that_are_left_out_are_not_matched_and_come_back_with_all_that_they_have_by_then(
+    few: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "FEW", few)
+    rng = random.Random(seed)
+    table, plain = RoutingTable(KnownFilters()), dict[tuple[str, str], Filter]()
+    left_out = frozenset[str]()
+    for number in range(120):
+        if number % 3 == 0:
+            left_out = frozenset(rng.sample("xyz", rng.randrange(4)))
+        before = dict(plain), left_out
+        undo.begin()
+        table.leave_out(left_out)
+        if plain and rng.random() < 0.4:
+            hop, key = rng.choice(sorted(plain))
+            del plain[hop, key]
+            table.remove(hop, key)
+        else:
+            hop = rng.choice("xyz")
+            added = {str(rng.randrange(20)): parse(random_filter(rng)) for _ in range(rng.choice((1, 12)))}
+            plain.update({(hop, key): condition for key, condition in added.items()})
+            table.change_many(hop, added, ())
+        if rng.random() < 0.2:
+            undo.roll_back()
+            plain, left_out = before
+            if number % 3 == 0:
+                table.leave_out(left_out)
+        else:
+            undo.end()
+        assert len(table) == len(plain)
+        events = rng.sample(WORLD, 9)
+        for event, found in zip(events, table.match_many(events), strict=True):
+            wanted: dict[str, list[str]] = {}
+            for (hop, key), condition in sorted(plain.items()):
+                if hop not in left_out and condition.matches(event):
+                    wanted.setdefault(hop, []).append(key)
+            assert {hop: sorted(keys) for hop, keys in found.items()} == wanted
 
 
 def large_filter(seed: int, tests: int = 400) -> str:

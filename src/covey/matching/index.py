@@ -742,14 +742,26 @@ class Index:
             semantics=self._semantics,
         )
 
-    def compact(self) -> None:
-        """Make the index one segment, without what was removed; worth it before many matches or a `save`."""
+    def compact(self, *, wait: bool = True) -> None:
+        """Make the index one segment, without what was removed; worth it before many matches or a `save`. Without
+        `wait` that is left to the background where it takes long."""
+        if not wait and self._compacts_in_background():
+            return
         self.wait()
         with self._lock:
             self._seal_head()
             parts = self._state.sealed
             if len(parts) > 1 or any(part.gone for part in parts):
                 self._put(parts, self._merged(parts))
+
+    def _compacts_in_background(self) -> bool:
+        with self._lock:
+            parts = self._state.sealed
+            if sum(sealed.live for sealed in parts) <= _BACKGROUND:
+                return False
+            if self._merging is None or self._merging.done():
+                self._merging = background().submit(self._merge_in_background, parts)
+            return True
 
     def parts(self) -> tuple[Sealed, ...]:
         """The immutable segments that the index is made of now, each with what is deleted of it; what is new becomes a

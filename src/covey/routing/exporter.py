@@ -239,6 +239,13 @@ class Exporter(Remembered):
                 self._prune_anew()
             self._pruned.choose_anew()
 
+    def follow_filtering(self) -> None:
+        """Entries of neighbours that filtering is off for needn't be matched: they get all events (R5). Those of others
+        must be, before the next event."""
+        if self._context.config.adaptive is not None:
+            everything = (link.hop for link in self._links.values() if not link.traffic.filtering)
+            self._table.leave_out(frozenset(everything))
+
     # What is put off
 
     @property
@@ -268,7 +275,9 @@ class Exporter(Remembered):
                     self._pruned.change_many(link.hop, link.inward.subscriptions.holding.entries, ())
 
     def refresh(self) -> None:
-        """At the end of a turn: choose prunings anew where enough has changed."""
+        """At the end of a turn: leave out of matching what adaptive filtering spares, and choose prunings anew where
+        enough has changed."""
+        self.follow_filtering()
         if self._pruned is not None and (self._pruned.is_due or self._pruned.waits):
             repair(self, self._prune_anew)
             self._pruned.refresh()

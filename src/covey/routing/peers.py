@@ -79,7 +79,7 @@ class Peers(Remembered):
             Taken: router.taken,
             LinkStates: tree.hear,
             Ping: self._ping,
-            Filtering: router.filter_again,
+            Filtering: self._filtering,
         }
 
     # Sessions
@@ -220,6 +220,10 @@ class Peers(Remembered):
             if link.holding:
                 link.holding = False
                 link.stream_ack_due = True
+
+    def _filtering(self, link: Link, message: Filtering) -> None:  # noqa: ARG002
+        self._router.filter_again(link)
+        self._exporter.follow_filtering()
 
     def _ping(self, link: Link, message: Ping) -> None:
         if message.topology != self._tree.topology.digest:

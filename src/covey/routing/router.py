@@ -112,7 +112,7 @@ class Router(Remembered):
                 link.send(Filtering())
             traffic.came = traffic.useless = 0
 
-    def filter_again(self, link: Link, message: Filtering) -> None:  # noqa: ARG002
+    def filter_again(self, link: Link) -> None:
         """A neighbour asks for filtering."""
         adaptive = self._context.config.adaptive
         if adaptive is not None:
@@ -140,7 +140,8 @@ class Router(Remembered):
                 if self._goes(link, source, is_matched):
                     envelope = envelope or batch.envelope(at)
                     self._forward(link, envelope)
-                    is_used |= is_matched or not link.filtered
+                    # Whether the neighbour asked for what it gets unfiltered, it knows best.
+                    is_used |= is_matched or not (link.filtered and link.traffic.filtering)
             used.append(is_used)
         return used
 
@@ -153,7 +154,8 @@ class Router(Remembered):
     def _goes(self, link: Link, source: str | None, matched: bool) -> bool:
         """Decide, and count what adaptive filtering judges by. An event that turns filtering off goes already."""
         adaptive = self._context.config.adaptive
-        if adaptive is not None and link.filtered and link.peer != source and not link.floods:
+        is_judged = link.filtered and link.traffic.filtering and link.peer != source and not link.floods
+        if adaptive is not None and is_judged:
             link.traffic.count(matched, adaptive)
         return decide(link, source, matched).goes
 

@@ -10,6 +10,9 @@ they differ.
 Neighbours' entries may be *pruned* for matching (Bittner and Hinze; P6): the table then matches by smaller filters that
 let more through, while what is held, exported and taken back stays as it was told. Clients' entries never are, so no
 client sees an event that it didn't ask for.
+
+Entries of neighbours that get all events anyway (R5) can be *left out* of matching: they stay in the table, and out of the
+index.
 """
 
 from __future__ import annotations
@@ -73,6 +76,10 @@ class RoutingTable:
         """Entries that the index can't take."""
         self._before: dict[tuple[str, str], Filter | None] = {}
         """What entries were before this turn; None for those that weren't."""
+        self._left_out: frozenset[str] = frozenset()
+        """Hops whose entries aren't matched."""
+        self._left_out_before: frozenset[str] = frozenset()
+        """Those before this turn."""
         self._is_broken = False
         """Whether something raised within the index."""
 
@@ -118,6 +125,35 @@ class RoutingTable:
         else:
             self._build()
 
+    def leave_out(self, hops: frozenset[str]) -> None:
+        """Match the entries of all hops but these, which get all events whatever they asked for."""
+        if hops == self._left_out:
+            return
+        self._begin()
+        before, self._left_out = self._left_out, hops
+        index = self._index
+        if index is None:
+            return
+        numbers = [
+            number
+            for hop in hops - before
+            for key in self._hops.get(hop, {})
+            if not self._stops_waiting(number := self._forget_number(hop, key))
+        ]
+        with self._changing():
+            if numbers:
+                index.remove_many(numbers)
+                # What is only marked as removed is still looked at with each event.
+                index.compact(wait=False)
+        again = [(hop, key, own) for hop in before - hops for key, own in self._hops.get(hop, {}).items()]
+        if again:
+            self._file_many(again)
+
+    def _forget_number(self, hop: str, key: str) -> str:
+        number = self._numbers.pop((hop, key))
+        del self._places[number]
+        return number
+
     def rebuild(self) -> None:
         """Build the index anew: what is known of events has changed."""
         if self._index is not None:
@@ -131,24 +167,27 @@ class RoutingTable:
     def _file_many(self, entries: Iterable[tuple[str, str, Filter]]) -> None:
         rows: list[tuple[str, Filter]] = []
         for hop, key, condition in entries:
-            self._next += 1
-            number = str(self._next)
-            self._numbers[hop, key] = number
-            self._places[number] = (hop, key)
-            rows.append((number, condition))
+            if hop not in self._left_out:
+                rows.append((self._number(hop, key), condition))
         assert self._index is not None
         with self._changing():
             self._add_carefully(self._index, rows)
 
     def _file(self, hop: str, key: str, condition: Filter) -> None:
         assert self._index is not None
+        if hop in self._left_out:
+            return
+        self._waiting.add(self._number(hop, key), condition)
+        if len(self._waiting) >= WAITING:
+            self._bring_up_to_date()
+
+    def _number(self, hop: str, key: str) -> str:
+        """What the index knows an entry by."""
         self._next += 1
         number = str(self._next)
         self._numbers[hop, key] = number
         self._places[number] = (hop, key)
-        self._waiting.add(number, condition)
-        if len(self._waiting) >= WAITING:
-            self._bring_up_to_date()
+        return number
 
     def _up_to_date(self, events: int) -> Index | None:
         """The index for so many events, which knows all but what still waits; None where the interpreter does."""
@@ -201,9 +240,8 @@ class RoutingTable:
                 continue
             self._size -= 1
             self._weight -= weight_of(condition)
-            if self._index is not None:
-                number = self._numbers.pop((hop, key))
-                del self._places[number]
+            if self._index is not None and hop not in self._left_out:
+                number = self._forget_number(hop, key)
                 if not self._stops_waiting(number):
                     numbers.append(number)
         if not entries:
@@ -223,17 +261,21 @@ class RoutingTable:
     def _note(self, hop: str, keys: Iterable[str]) -> None:
         """These entries are about to change."""
         if is_written_down():
-            if repair(self, self._take_back):
-                self._before = {}
+            self._begin()
             entries = self._hops.get(hop, {})
             for key in keys:
                 self._before.setdefault((hop, key), entries.get(key))
 
+    def _begin(self) -> None:
+        """Something is about to change."""
+        if repair(self, self._take_back):
+            self._before = {}
+            self._left_out_before = self._left_out
+
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """While the index changes nobody knows what it has, if something raises."""
-        if repair(self, self._take_back):
-            self._before = {}
+        self._begin()
         self._is_broken = True
         yield
         self._is_broken = False
@@ -250,7 +292,9 @@ class RoutingTable:
                 del self._hops[hop]
         self._size = sum(map(len, self._hops.values()))
         self._weight = sum(weight_of(condition) for entries in self._hops.values() for condition in entries.values())
-        if self._is_broken or (self._index is None) == (self._weight > FEW):
+        is_other = self._left_out != self._left_out_before
+        self._left_out = self._left_out_before
+        if self._is_broken or is_other or (self._index is None) == (self._weight > FEW):
             self._is_broken = False
             self._forget_index()
             if self._weight > FEW:
@@ -292,6 +336,8 @@ class RoutingTable:
         found: Hops = {}
         matches = self._known.matches
         for hop, entries in self._hops.items():
+            if hop in self._left_out:
+                continue
             keys = [key for key, condition in entries.items() if matches(condition, attributes)]
             if keys:
                 found[hop] = keys
