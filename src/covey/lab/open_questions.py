@@ -39,6 +39,19 @@ QUESTIONS: Final[tuple[Question, ...]] = (
         ("modified-bdds-figure-14", "modified-bdds-figure-15"),
     ),
     Question(
+        "Li, Hou and Jacobsen",
+        "What becomes of the threshold where a merger is merged again, broker after broker?",
+        "An entry carries what it has spent, and the next broker counts that in; each hop of a path stays within the "
+        'threshold. With bounds = "hop" each broker spends it by itself, as in the paper.',
+        ("modified-bdds-section-5-3-chained",),
+    ),
+    Question(
+        "Mühl et al.",
+        "Does it pay to stop filtering on a link where most events match?",
+        "Where the sender then leaves that neighbour's entries out of matching, as brokers with [adaptive] do; else "
+        "it only adds traffic.",
+    ),
+    Question(
         "Campailla et al.",
         "Does an order of variables help?",
         "Not for their kind of queries, where little is shared; the order learned from history is there to be tried.",

@@ -11,6 +11,7 @@ MODULES: Final[tuple[str, ...]] = (
     "bdd_filtering",
     "modified_bdds",
     "imperfect_merging",
+    "merger_chains",
     "pruning",
     "pruning_lines",
     "negative_space",

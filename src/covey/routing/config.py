@@ -195,6 +195,9 @@ class MergingOptions:
     measure: Literal["degree", "traffic"] = "degree"
     """What the threshold bounds: a merger's imperfect degree, or the degree times the chance that an event meets the
     merger, which is the part of all events that it lets through in vain (Li et al., section 5.3)."""
+    bounds: Literal["path", "hop"] = "path"
+    """Whose mergers the threshold bounds: what comes as a merger counts with what it has spent already, so that a path
+    of brokers stays within the threshold; or each broker's by themselves, as in the papers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,7 @@ class Export(Remembered):
                 self._relevant.add(key)
                 change.add(key, condition)
         self._pass(change, now)
+        self._stages.advertise(tuple(self._advertised.values()))
 
     def _matters(self, key: str, condition: Filter, advertised: Iterable[Filter]) -> bool:
         """Whether an entry overlaps an advertisement; it counts as one that does until that is known."""
@@ -135,6 +136,7 @@ class Export(Remembered):
         self._begin(now)
         self._make = make
         before, self._stages = self._stages, Staged(make())
+        self._stages.advertise(tuple(self._advertised.values()))
         relevant = {key: condition for key, condition in self._inputs.items() if key in self._relevant}
         self._pass(Change(relevant), now)
         self._touch(before.outcome.keys())
@@ -157,6 +159,7 @@ class Export(Remembered):
         if touched is None:
             self._stages = Staged(self._make())
             touched = self._stages.change(Change(relevant), now) | staged.outcome.keys()
+        self._stages.advertise(tuple(self._advertised.values()))
         self._touch(touched | staged.touched)
 
     def catch_up(self, now: float) -> None:

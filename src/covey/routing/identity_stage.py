@@ -1,7 +1,8 @@
 """Identity: filters that mean the same once (Mühl et al., section 2.4), by the key of their normal form.
 
 Making normal forms takes longer than all else that happens to an entry, so of a large change (a load, a link that joins
-the tree) they are made later: until then an entry is told as it is, under the key that it came with.
+the tree) they are made later: until then an entry is told as it is, under the key that it came with. A merger that has
+spent something (`spent_degrees.py`) is another entry than the same filter that hasn't; covering lets one of them go.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Final
 
 from covey.filters.algebra import Filter
 from covey.routing.known_filters import KnownFilters
+from covey.routing.spent_degrees import with_spent, without_spent
 from covey.routing.stages import Change, Follow, Stage, own_key
 
 ENTRY_STEPS: Final = 50
@@ -68,7 +70,9 @@ class Identity(Stage):
         return out
 
     def _enter(self, source: str, condition: Filter, out: Change) -> None:
-        key, normal = self._known.normal(condition, own_key(source, condition)[0])
+        told, spent = without_spent(own_key(source, condition)[0])
+        key, normal = self._known.normal(condition, told)
+        key = with_spent(key, spent)
         self._keys[source] = key
         self._count(key, normal, 1, out)
 

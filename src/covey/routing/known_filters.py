@@ -31,6 +31,7 @@ from covey.relations.exact import (
 )
 from covey.relations.plain_forms import plain_conjunction
 from covey.relations.steps import Budget
+from covey.routing.spent_degrees import without_spent
 
 if TYPE_CHECKING:
     from covey.routing.config import BrokerConfig
@@ -155,6 +156,7 @@ class KnownFilters:
     def parse_entry(self, key: str, text: str) -> Filter:
         """The filter of a neighbour's entry. Where the key is that of the text, it is a normal form already."""
         condition = self.parse(text)
+        key, _ = without_spent(key)
         if key not in self._by_key and digest(text) == key:
             self._by_key[key] = condition
             self._texts[key] = text

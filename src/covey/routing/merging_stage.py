@@ -2,24 +2,32 @@
 
 A merging looks at the whole table in one piece. A request does it only where its budget has room for that; else it is
 left for when there is time.
+
+An imperfect merger goes on with what it has spent of the threshold, and what comes as a merger counts with what it has
+spent: so a path of brokers stays within one threshold (`spent_degrees.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Final, Protocol
 
 from covey.filters.algebra import Filter
 from covey.history import Chances
 from covey.relations.merging import Merger, MergerTable, MergingPolicy
-from covey.relations.merging.table_merging import Measure
 from covey.relations.steps import Budget
+from covey.routing.config import MergingOptions
 from covey.routing.deferring import Deferring
 from covey.routing.known_filters import KnownFilters
+from covey.routing.spent_degrees import spent_of, with_spent, without_spent
 from covey.routing.stages import Change, Follow
 
 MERGED_AGAIN_AFTER: Final = 0.125
 """Which part of a table must have changed before it is merged anew, whatever the policy says."""
+ADVERTISEMENTS: Final = 64
+"""Advertisements of a neighbour up to which degrees are of advertised events alone; with more of them, asking takes too
+long, and all events count."""
 ENTRY_STEPS: Final = 20
 """Steps that an entry counts as where it comes, goes or is merged."""
 
@@ -31,13 +39,17 @@ class Merging(Deferring):
     defers = True
 
     def __init__(
-        self, known: KnownFilters, policy: MergingPolicy, *, imt: float = 0.0, measure: Measure = "degree",
+        self, known: KnownFilters, policy: MergingPolicy, options: MergingOptions | None = None,
         chances: Chances | None = None,
     ) -> None:  # fmt: skip
+        """Without options, perfect mergers only."""
         super().__init__(known)
+        imt = 0.0 if options is None else options.imt
+        self._carries = options is None or options.bounds == "path"
         self._table: MergerTable[str] = MergerTable(
-            imt=imt, chances=chances, policy=policy, measure=measure, semantics=known.meaning.semantics,
-            defaults=known.meaning.defaults, schema=known.meaning.schema, perfect_only=imt == 0.0,
+            imt=imt, chances=chances, policy=policy, measure="degree" if options is None else options.measure,
+            semantics=known.meaning.semantics, defaults=known.meaning.defaults, schema=known.meaning.schema,
+            perfect_only=imt == 0.0, spent=self._spent,
         )  # fmt: skip
         self._uses: dict[str, int] = {}
         """How many entries of the table, and entries that wait, have a filter, by its key: it goes on once."""
@@ -73,8 +85,14 @@ class Merging(Deferring):
             return Follow(key)
         entry = self._table.entry(key)
         own, _ = self._known.normal(self._table.filter(key))
-        merged, normal = self._known.normal(entry.filter)
-        return Follow(merged, None if merged == own else normal)
+        merged, normal = self._told(entry)
+        return Follow(merged, None if without_spent(merged)[0] == own else normal)
+
+    def advertise(self, advertised: Sequence[Filter]) -> None:
+        """What of a merger no event can meet that comes from where it is told costs nothing (Li et al., definition 2):
+        merge by that when merging is next due."""
+        if self._table.imt and self._table.advertise(advertised if len(advertised) <= ADVERTISEMENTS else ()):
+            self._changes += len(self._inside)
 
     def catch_up(self, now: float) -> Change | None:  # noqa: D102
         if not (self._changes and self._is_worth_it(now) and self._table.due(now, bandwidth=self._known.bandwidth)):
@@ -106,9 +124,17 @@ class Merging(Deferring):
 
     def _take(self, change: _MergerChange, out: Change) -> None:
         for entry in change.added:
-            self._count(*self._known.normal(entry.filter), 1, out)
+            self._count(*self._told(entry), 1, out)
         for entry in change.removed:
-            self._count(*self._known.normal(entry.filter), -1, out)
+            self._count(*self._told(entry), -1, out)
+
+    def _told(self, entry: Merger[str]) -> tuple[str, Filter]:
+        """What an entry goes on as: its normal form, with what it has spent."""
+        key, normal = self._known.normal(entry.filter)
+        return (with_spent(key, entry.degree) if self._carries else key), normal
+
+    def _spent(self, key: str) -> float:
+        return spent_of(key) if self._carries else 0.0
 
     def _count(self, key: str, condition: Filter | None, by: int, out: Change) -> None:
         uses = self._uses.get(key, 0)

@@ -11,8 +11,8 @@ Neighbours' entries may be *pruned* for matching (Bittner and Hinze; P6): the ta
 let more through, while what is held, exported and taken back stays as it was told. Clients' entries never are, so no
 client sees an event that it didn't ask for.
 
-Entries of neighbours that get all events anyway (R5) can be *left out* of matching: they stay in the table, and out of the
-index.
+Entries of neighbours that get all events anyway (R5) can be *left out* of matching: they stay in the table, and out of
+the index.
 """
 
 from __future__ import annotations

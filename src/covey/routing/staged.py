@@ -6,7 +6,7 @@ opposite changes bring it back. Where something raised within a stage nobody kno
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from covey.filters.algebra import Filter
 from covey.routing.stages import Change, Stage, through
@@ -47,6 +47,11 @@ class Staged:
         touched = self._apply(through(self.stages, change, now))
         self.is_broken = False
         return touched
+
+    def advertise(self, advertised: Sequence[Filter]) -> None:
+        """Let stages know what the neighbour has advertised."""
+        for stage in self.stages:
+            stage.advertise(advertised)
 
     def catch_up(self, now: float) -> set[str]:
         """Let stages do what is due at this time; gives the keys of the outcome that this touches."""

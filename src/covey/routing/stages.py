@@ -11,7 +11,7 @@ depend on the order of changes (of two equivalent filters, either may stand for 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -73,6 +73,10 @@ class Stage(ABC):
     @abstractmethod
     def follow(self, key: str) -> Follow:
         """What stands for an entry of the input. Changes nothing."""
+
+    def advertise(self, advertised: Sequence[Filter]) -> None:  # noqa: B027
+        """The neighbour has advertised this: other events don't come from there. What is made of the entries may
+        follow, at its time."""
 
     def catch_up(self, now: float) -> Change | None:  # noqa: ARG002
         """Do what is due at this time, and give the change of the output; None where nothing is."""

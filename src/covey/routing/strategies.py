@@ -57,9 +57,7 @@ def _subsumption(config: BrokerConfig, known: KnownFilters) -> list[Stage]:
 
 
 def _merging(config: BrokerConfig, known: KnownFilters) -> list[Stage]:
-    merging = Merging(
-        known, config.merging.policy, imt=config.merging.imt, measure=config.merging.measure, chances=config.chances
-    )
+    merging = Merging(known, config.merging.policy, config.merging, config.chances)
     return [Identity(known), Covering(known), merging, Covering(known)]
 
 

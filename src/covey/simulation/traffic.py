@@ -91,6 +91,20 @@ class TableSize:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkTraffic:
+    """Events over one link, in one direction."""
+
+    forwarded: int
+    false_positives: int
+    """Those that nobody beyond got."""
+
+    @property
+    def in_vain(self) -> float:
+        """The part that nobody beyond got; 0 where nothing was forwarded."""
+        return self.false_positives / self.forwarded if self.forwarded else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """What passed since the counts were last reset, and how large the tables are now."""
 
@@ -114,6 +128,8 @@ class Traffic:
     seconds: Mapping[str, float]
     """Processor time of each broker."""
     tables: Mapping[str, TableSize]
+    links: Mapping[tuple[str, str], LinkTraffic]
+    """By sender and receiver."""
 
     @property
     def entries(self) -> int:
@@ -260,7 +276,9 @@ class Network:
         self._forwarded = self._forwarded_bytes = self._false_positives = 0
         self._deliveries = self._matches = self._false_deliveries = 0
         self._seconds = dict.fromkeys(self.brokers, 0.0)
-        self._crossed: list[tuple[int, str]] = []
+        self._over: Counter[tuple[str, str]] = Counter()
+        self._false_over: Counter[tuple[str, str]] = Counter()
+        self._crossed: list[tuple[tuple[str, str], str]] = []
         self._reached: dict[str, int] = {}
 
     def traffic(self) -> Traffic:
@@ -269,6 +287,7 @@ class Network:
             dict(self._messages), self._control, self._control_bytes, self._forwarded, self._forwarded_bytes,
             self._false_positives, self._deliveries, self._matches, self._false_deliveries, dict(self._seconds),
             {name: _size(broker) for name, broker in self.brokers.items()},
+            {link: LinkTraffic(count, self._false_over[link]) for link, count in self._over.items()},
         )  # fmt: skip
 
     # Messages
@@ -294,8 +313,10 @@ class Network:
         taken, self._taken = self._taken, {}
         for client, number in taken.items():
             self._handle(self._homes[client], FromClient(client, Acknowledge(number)))
-        for beyond, event in self._crossed:
-            self._false_positives += not self._reached.get(event, 0) & beyond
+        for link, event in self._crossed:
+            if not self._reached.get(event, 0) & self._beyond[link]:
+                self._false_positives += 1
+                self._false_over[link] += 1
         self._crossed.clear()
         self._reached.clear()
 
@@ -332,9 +353,10 @@ class Network:
         if isinstance(message, StreamAck | Taken):
             return
         envelopes = message.envelopes if isinstance(message, Events) else message.items
-        beyond = self._beyond[sender, receiver]
+        link = sender, receiver
         self._forwarded += len(envelopes)
-        self._crossed += [(beyond, envelope.key) for envelope in envelopes]
+        self._over[link] += len(envelopes)
+        self._crossed += [(link, envelope.key) for envelope in envelopes]
 
     def _deliver(self, broker: str, client: str, message: Deliver) -> None:
         self._deliveries += 1

@@ -29,6 +29,8 @@ class Degrees:
 
     degree: NDArray[np.float64]
     traffic: NDArray[np.float64]
+    chance: NDArray[np.float64]
+    """The fraction of all events that match it."""
 
 
 def imperfect_degree(
@@ -70,4 +72,4 @@ def degrees_of(of_merger: NDArray[np.float64], of_union: NDArray[np.float64]) ->
     """Degrees from the chances of mergers and of the unions of their parts."""
     in_vain = np.maximum(of_merger - of_union, 0.0)
     degree = np.divide(in_vain, of_merger, out=np.zeros_like(in_vain), where=of_merger > 0)
-    return Degrees(degree, in_vain)
+    return Degrees(degree, in_vain, of_merger)

@@ -13,7 +13,7 @@ Cost: `add` compares with the mergers on as many or more attributes, `remove` wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 Id = TypeVar("Id")
 _Key = frozenset[str]
+
+
+def _nothing(id: object) -> float:  # noqa: ARG001
+    return 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,10 @@ class MergerTable(Generic[Id]):
         rules: Sequence[Rule] = ("union", "hull"),
         max_pieces: int = MAX_PIECES,
         policy: MergingPolicy | None = None,
+        spent: Callable[[Id], float] = _nothing,
     ) -> None:
-        """As `merge_table`. `perfect_only` is for advertisements: imperfect ones would lead subscriptions astray."""
+        """As `merge_table`. `perfect_only` is for advertisements: imperfect ones would lead subscriptions astray.
+        `spent` says what a subscription that is a merger already has spent of the threshold, by its id."""
         if perfect_only and (imt or advertisements):
             raise CoveyError(
                 "a table of perfect mergers only takes neither a threshold nor advertisements; leave them out"
@@ -75,6 +81,7 @@ class MergerTable(Generic[Id]):
         self._measure = measure
         self._rules = tuple(rules)
         self._max_pieces = max_pieces
+        self._spent = spent
         self._filters: dict[Id, Filter] = {}
         self._entry_of: dict[Id, Merger[Id]] = {}
         self._entries: dict[Merger[Id], None] = {}
@@ -117,7 +124,7 @@ class MergerTable(Generic[Id]):
         self._filters[id] = condition
         self._arrivals += 1
         parts = (id, *(part for merger in covered for part in merger.parts))
-        return self._change((Merger(condition, parts, True, 0.0),), covered)
+        return self._change((Merger(condition, parts, True, self._spent(id)),), covered)
 
     def _covered_mergers(self, shape: Shape) -> Iterator[Merger[Id]]:
         names = {name for name, _ in shape.conjunction.sets}
@@ -135,9 +142,10 @@ class MergerTable(Generic[Id]):
         left = tuple(part for part in entry.parts if part != id)
         if not left:
             return self._change((), (entry,))
-        if any(self._filters[part] == entry.filter for part in left):
-            return self._change((Merger(entry.filter, left, True, 0.0),), (entry,))
-        recovered = tuple(Merger(self._filters[part], (part,), True, 0.0) for part in left)
+        same = [self._spent(part) for part in left if self._filters[part] == entry.filter]
+        if same:
+            return self._change((Merger(entry.filter, left, True, min(same)),), (entry,))
+        recovered = tuple(Merger(self._filters[part], (part,), True, self._spent(part)) for part in left)
         self._arrivals += len(recovered)
         return self._change(recovered, (entry,))
 
@@ -156,11 +164,21 @@ class MergerTable(Generic[Id]):
             rules=self._rules,
             max_pieces=self._max_pieces,
             progress=progress,
+            spent={id: spent for id in self._filters if (spent := self._spent(id))},
         )
         self._arrivals, self._last, self._since = 0, now, now
         wanted = dict.fromkeys(merged)
         removed = tuple(entry for entry in self._entries if entry not in wanted)
         return self._change(tuple(entry for entry in wanted if entry not in self._entries), removed)
+
+    def advertise(self, advertisements: Sequence[Filter]) -> bool:
+        """Events are of these advertisements from now on; counts as an arrival where that is news. Mergers stay until
+        the next merging."""
+        if self.advertisements == tuple(advertisements):
+            return False
+        self.advertisements = tuple(advertisements)
+        self._arrivals += 1
+        return True
 
     def due(self, now: float, *, bandwidth: float = 0.0) -> bool:
         """Whether the policy says to merge now. `bandwidth` is what the caller measures, in its own unit."""

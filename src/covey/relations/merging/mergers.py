@@ -56,7 +56,8 @@ class Merger(Generic[Part]):
     perfect: bool
     """Whether it is known to match exactly what its parts match."""
     degree: float
-    """Which fraction of the events that match it match none of its parts (definitions 1 and 2); 0 where perfect."""
+    """Which fraction of the events that match it match none of its parts (definitions 1 and 2); 0 where perfect. Of
+    parts that are imperfect mergers already, what these let through in vain counts too, and this is a bound."""
 
 
 def merge(

@@ -12,7 +12,7 @@ traffic is known to be small.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -60,7 +60,8 @@ class SampledDegrees:
     def degrees(self, candidates: Sequence[Candidate]) -> Degrees:
         """The degrees of candidates; 1 where too few events match."""
         if not self._count:
-            return Degrees(np.ones(len(candidates)), np.ones(len(candidates)))
+            unknown = np.ones(len(candidates))
+            return Degrees(unknown, unknown, unknown)
         self._place_events()
         numbers: dict[Row, int] = {}
         part = [numbers.setdefault(row, len(numbers)) for _, parts in candidates for row in parts]
@@ -75,7 +76,8 @@ class SampledDegrees:
         common = np.maximum(found[:, 2], 1) / self._count
         degree = np.where(of_merger >= ENOUGH, in_vain / np.maximum(of_merger, 1), 1.0)
         unseen = np.where(of_merger >= ENOUGH, 0, _UNSEEN)
-        return Degrees(degree, (in_vain + unseen) / self._count * common)
+        chance = np.maximum(of_merger, unseen) / self._count * common
+        return Degrees(degree, (in_vain + unseen) / self._count * common, chance)
 
     def _place_events(self) -> None:
         """Bits of the constraints that came since the last time."""
@@ -108,6 +110,24 @@ class AskedDegrees:
 
     def _filter(self, row: Row) -> Filter:
         return self._constraints.shape(row).to_filter(self._constraints.meaning)
+
+
+def with_spent(
+    source: SampledDegrees | AskedDegrees, candidates: Sequence[Candidate], spent: Mapping[Row, float]
+) -> Degrees:
+    """The degrees of candidates whose parts may be imperfect mergers themselves, with what these have `spent`.
+
+    Of a part with degree s, at most s * P(part) is in vain; what a merger and all of its parts let through in vain is
+    their sum at most, whatever overlaps.
+    """
+    found = source.degrees(candidates)
+    places = [(at, row) for at, (_, parts) in enumerate(candidates) for row in parts if spent.get(row)]
+    if not places:
+        return found
+    of_part = 1.0 - source.degrees([(candidates[at][0], [row]) for at, row in places]).degree
+    more = np.zeros(len(candidates))
+    np.add.at(more, [at for at, _ in places], np.array([spent[row] for _, row in places]) * of_part)
+    return Degrees(np.minimum(found.degree + more, 1.0), found.traffic + more * found.chance, found.chance)
 
 
 def degrees_by(

@@ -14,6 +14,11 @@ At a threshold of 0 the table matches exactly what it matched (with advertisemen
 degree counts from the original subscriptions that it stands for, however many mergers it came by. A row that a merger
 comes to cover afterwards only lowers its degree, so that isn't counted again.
 
+Entries may be imperfect mergers themselves, made by somebody else of subscriptions that aren't known here. What these
+have `spent` of the threshold is part of the degree of whatever they become part of (`samples.with_spent`), so that a
+chain of tables stays within one threshold. A perfect union of such entries lets no more through than they did: it is
+made whatever they have spent.
+
 Greedy, not optimal: the optimum is NP-complete. Each step takes time linear in the rows but for sorting and covering.
 """
 
@@ -34,7 +39,7 @@ from covey.relations.merging.constraints import Constraints, Row
 from covey.relations.merging.covering import covering_rows
 from covey.relations.merging.mergers import Merger
 from covey.relations.merging.rules import MAX_PIECES, Rule, never_advertised
-from covey.relations.merging.samples import AskedDegrees, SampledDegrees, degrees_by
+from covey.relations.merging.samples import AskedDegrees, SampledDegrees, degrees_by, with_spent
 from covey.relations.merging.shapes import shape_of
 from covey.relations.merging.uniform import Uniform
 from covey.relations.merging.unions import clusters, free_values, groups_but_for_one, same_rest
@@ -68,13 +73,15 @@ def merge_table(
     max_pieces: int = MAX_PIECES,
     max_rounds: int = MAX_ROUNDS,
     progress: Progress | None = None,
+    spent: Mapping[Id, float] | None = None,
 ) -> list[Merger[Id]]:
     """Few filters that match whatever the entries match, each with the ids it stands for; every id is in one.
 
     `imt` is the imperfect merging threshold: 0 allows perfect mergers only. `measure` says what it bounds: the
     imperfect degree, or ("traffic", as in Li et al.'s evaluation) the degree times the merger's chance, the fraction of
     all events that it lets through in vain. Without `chances`, events are uniform around the filters' constants.
-    `max_pieces` is how many intervals and values a merged constraint may list.
+    `max_pieces` is how many intervals and values a merged constraint may list. `spent` has the imperfect degrees of
+    entries that are mergers already; it counts in what becomes of them.
     """
     if not 0 <= imt <= 1:
         raise CoveyError(f"the imperfect merging threshold is {imt}; give a number from 0 to 1")
@@ -82,12 +89,14 @@ def merge_table(
         raise CoveyError("tables are merged by union, hull, exists and drop; a hull is tighter than a prefix, use it")
     meaning = Meaning(semantics, defaults, schema)
     table: _Table[Id] = _Table(meaning, max_pieces, progress or silent)
-    table.load(entries)
+    table.load(entries, spent or {})
     table.unite(never_advertised(shape_of(advertisement, meaning) for advertisement in advertisements))
-    if imt > 0:
+    if imt > 0 or spent:
         source = chances if chances is not None else Uniform.around(table.filters())
         degrees = degrees_by(source, advertisements, table.constraints)
-        table.widen(degrees, Joins(table.constraints, rules, max_pieces), imt, measure, max_rounds)
+        if imt > 0:
+            table.widen(degrees, Joins(table.constraints, rules, max_pieces), imt, measure, max_rounds)
+        table.count_spent(degrees)
     return table.mergers()
 
 
@@ -107,8 +116,12 @@ class _Table(Generic[Id]):
         self._first_entry: dict[int, int] = {}
         self._basis: dict[int, tuple[int, ...]] = {}
         self._degree: dict[int, float] = {}
+        self._exact: set[int] = set()
+        """Rows that are exactly the union of their parts, and have a basis since these have spent something."""
+        self._spent: dict[Row, float] = {}
+        """What entries that are mergers have spent; of several with one row, the least, since that is a bound too."""
 
-    def load(self, entries: Iterable[tuple[Id, Filter]]) -> None:
+    def load(self, entries: Iterable[tuple[Id, Filter]], spent: Mapping[Id, float]) -> None:
         """Number the entries' shapes."""
         seen: set[Id] = set()
         for id, condition in entries:
@@ -118,7 +131,11 @@ class _Table(Generic[Id]):
             shape = shape_of(condition, self._meaning)
             row = self._place(self.constraints.row(shape)) if shape.satisfiable else -1
             if row >= 0:
-                self._first_entry.setdefault(row, len(self._entries))
+                own = spent.get(id, 0.0)
+                if self._first_entry.setdefault(row, len(self._entries)) < len(self._entries):
+                    own = min(own, self._spent.pop(self._rows[row], 0.0))
+                if own:
+                    self._spent[self._rows[row]] = own
             self._row_of_entry.append(row)
             self._entries.append((id, condition))
             if len(self._entries) % _REPORTED == 0:
@@ -176,11 +193,13 @@ class _Table(Generic[Id]):
             if not pairs:
                 break
             joined = [joins.join(self._rows[left], self._rows[right]) for left, right in pairs]
-            found = degrees.degrees(
+            found = with_spent(
+                degrees,
                 [
                     (row, [self._rows[part] for part in self._parts((left, right))])
                     for row, (left, right) in zip(joined, pairs, strict=True)
-                ]
+                ],
+                self._spent,
             )
             made = self._accept(
                 pairs, joined, found.degree, found.degree if measure == "degree" else found.traffic, imt
@@ -189,6 +208,16 @@ class _Table(Generic[Id]):
             if not made:
                 break
             self._cover([row for row in made if self._owner[row] == row])
+
+    def count_spent(self, degrees: SampledDegrees | AskedDegrees) -> None:
+        """Degrees of all that has become of entries which have spent something."""
+        rows = [
+            row for row in self._living() if any(self._rows[part] in self._spent for part in self._basis.get(row, ()))
+        ]
+        parts = [[self._rows[part] for part in self._basis[row]] for row in rows]
+        asked = list(zip((self._rows[row] for row in rows), parts, strict=True))
+        found = with_spent(degrees, asked, self._spent).degree.tolist() if asked else []
+        self._degree.update(zip(rows, found, strict=True))
 
     def _accept(
         self,
@@ -226,9 +255,12 @@ class _Table(Generic[Id]):
                 self._owner[part] = root
         if place < count:
             return None
-        if degree is not None or any(part in self._basis for part in parts):
+        has_spent = any(self._rows[part] in self._spent for part in parts)
+        if degree is not None or has_spent or any(part in self._basis for part in parts):
             self._basis[place] = basis
             self._degree[place] = degree or 0.0
+            if degree is None and all(part not in self._basis or part in self._exact for part in parts):
+                self._exact.add(place)
         return place
 
     def _parts(self, rows: Iterable[int]) -> tuple[int, ...]:
@@ -281,4 +313,5 @@ class _Table(Generic[Id]):
         first = self._first_entry.get(row)
         written = None if first is None else self._entries[first][1]
         condition = self.constraints.shape(self._rows[row]).to_filter(self._meaning) if written is None else written
-        return Merger(condition, tuple(ids), row not in self._basis, self._degree.get(row, 0.0))
+        degree = self._degree.get(row, self._spent.get(self._rows[row], 0.0))
+        return Merger(condition, tuple(ids), row not in self._basis or row in self._exact, degree)
