@@ -78,6 +78,7 @@ def covey_lines(spark: SparkSession, options: argparse.Namespace, directory: Pat
         "`mapInArrow` that passes the columns through": lambda: events.mapInArrow(passed, events.schema),
         "`match_events`, arrays": lambda: match_events(events, index),
         "`match_events`, pairs": lambda: match_events(events, index, output="pairs"),
+        "`match_events`, counts": lambda: match_events(events, index, output="counts"),
         "`match_files`, arrays": lambda: match_files(spark, parquet, index),
     }
     rare = directory / "rare.parquet"

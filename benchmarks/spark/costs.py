@@ -41,19 +41,19 @@ def costs_of(spark: SparkSession, options: argparse.Namespace, directory: Path) 
     costs = [Cost(f"bulk build of {n:,} subscriptions from text", f"{seconds:.1f} s")]
     events = spark.createDataFrame(workload.events).repartition(2).cache()
     events.count()
-    costs += memory(spark, events, index)
+    costs += memory(events, index)
     costs += changes(spark, workload.events, workload.subscriptions, directory)
     return costs
 
 
-def memory(spark: SparkSession, events: DataFrame, index: Path) -> list[Cost]:
+def memory(events: DataFrame, index: Path) -> list[Cost]:
     """Private and shared memory of two workers that have matched on one index: what each holds of the mapped file
     counts once for both where pages are shared (PSS)."""
     from covey.spark.batch import match_events
     from covey.spark.worker_files import place
 
     match_events(events, index).write.format("noop").mode("overwrite").save()
-    placed = place(spark, index).files[0]
+    placed = place(events, index).files[0]
 
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from covey.matching import Index
@@ -121,12 +121,14 @@ def changes(spark: SparkSession, events: pa.Table, subscriptions: list[tuple[str
     plain, changed = reports[1:4], reports[4]
     assert changed.version == 2
     assert changed.changes == 1_000
+    sent = sum(path.stat().st_size for path in (directory / "checkpoint/covey/index").glob("index-2-*.covey"))
     return [
         Cost(f"micro-batch of {events.num_rows:,} events, subscriptions unchanged: listing the changes",
              f"{min(one.change_seconds for one in plain):.3f} s"),
         Cost("matching and committing it", f"{min(one.seconds for one in plain):.2f} s"),
         Cost(f"change of 1,000 among {len(subscriptions):,} subscriptions, within the next micro-batch",
              f"{changed.change_seconds:.2f} s"),
+        Cost("what each executor of a cluster is sent for it", f"{sent / 1e6:.2f} MB"),
     ]  # fmt: skip
 
 

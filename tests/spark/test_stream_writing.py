@@ -6,6 +6,7 @@ import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -51,11 +52,11 @@ class World:
         self.spark, self.work = spark, work
         self.table = spark.createDataFrame(rows(), SCHEMA)
 
-    def run(self, **options: Any) -> list[Row]:
+    def run(self, rules: dict[int, str] = RULES, **options: Any) -> list[Row]:
         work = self.work
         self.table.coalesce(1).write.parquet(str(work / "events"))
         (work / "changes").mkdir()
-        changes = [{"version": 1, "op": "add", "id": id, "filter": text} for id, text in RULES.items()]
+        changes = [{"version": 1, "op": "add", "id": id, "filter": text} for id, text in rules.items()]
         (work / "changes" / "1.jsonl").write_text("".join(json.dumps(row) + "\n" for row in changes))
         events = self.spark.readStream.schema(self.table.schema).parquet(str(work / "events"))
         started = match_stream(
@@ -111,6 +112,35 @@ def test_counts_have_the_numbers_of_matches_alone(world: World) -> None:
     for ask in (hit_counts, lambda *given: silent_rules(*given, world.work / "checkpoint")):
         with pytest.raises(covey.CoveyError, match="output='counts', which has no rules in it"):
             ask(world.spark, world.work / "sink")
+
+
+def test_events_may_be_json_texts(world: World) -> None:
+    texts = ['{"n": 2, "s": "é"}', None, "no event", '{"n": 1, "more": {"x": 3}}', '{"odd.name": "o"}', "{}"]
+    world.table = world.spark.createDataFrame([*enumerate(texts)], "n int, value string").selectExpr(
+        "n", "CAST(value AS BINARY) AS value"
+    )
+    rules = {1: "n >= 2", 2: "s = 'é' OR more.x = 3", 3: "n + 1 = 2", 4: "soundex(s) = 'A500'", 5: "NOT (n = 2)"}
+    found = world.run(rules, json="value", bad_json="null")
+    assert [row.subscriptions for row in found] == [[1, 2], None, None, [2, 3, 5], [], []]
+    (bad,) = (world.work / "checkpoint" / "covey" / "bad").glob("*.jsonl")
+    assert "soundex" in bad.read_text()  # which only Spark knows, and Spark computes nothing here
+    for output, expected in (("counts", [2, None, None, 3, 0, 0]), ("pairs", [1, 2, 2, 3, 5])):
+        with TemporaryDirectory() as other:
+            again = World(world.spark, Path(other))
+            again.table = world.table
+            rows = again.run(rules, json="value", bad_json="null", output=output)
+            assert [row[1] for row in rows] == expected
+
+
+def test_a_text_that_is_no_event_fails_the_batch_unless_that_is_asked_for(world: World) -> None:
+    world.table = world.spark.createDataFrame([(1, "no event")], "n int, value string")
+    with pytest.raises(StreamingQueryException, match="a JSON text is no event"):
+        world.run(json="value")
+    with pytest.raises(covey.CoveyError, match="with json= it computes nothing"):
+        match_stream(
+            world.spark.readStream.schema("value string").parquet(str(world.work / "events")), world.work / "changes",
+            checkpoint=world.work / "other", sink=world.work / "other", json="value", functions=["f"],
+        )  # fmt: skip
 
 
 def test_a_batch_whose_files_do_not_add_up_fails(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from covey.errors import CoveyError, EventError
 from covey.events import BadLine
 from covey.events.json_batches import JsonLines
 from covey.events.term_columns import attributes_of
-from covey.spark.workers import IndexFile, match_steps, opened, slices
+from covey.spark.workers import IndexFile, as_lists, match_steps, opened, slices
 
 BadJson: TypeAlias = Literal["raise", "null"]
 _TYPES = ("string", "binary")
@@ -52,12 +52,21 @@ def match_json_lists(
     batches: Iterable[pa.RecordBatch], files: Sequence[IndexFile], bad_json: BadJson
 ) -> Iterator[pa.Array]:
     """For each text of the batches' one column the list of its subscriptions' ids, or null where there is no event."""
+    for _, ends, ids, missing in match_json_steps(batches, files, bad_json, 0):
+        yield from slices(as_lists(ends, ids, missing))
+
+
+def match_json_steps(
+    batches: Iterable[pa.RecordBatch], files: Sequence[IndexFile], bad_json: BadJson, column_number: int
+) -> Iterator[tuple[pa.Table, NDArray[np.int64], pa.Array, NDArray[np.bool_]]]:
+    """For each step its rows, of which one column has the texts, where each row's ids start and end, the ids, and which
+    rows have no event."""
     rows = np.empty(0, np.int64)
 
     def read(texts: pa.Table) -> JsonLines:
         nonlocal rows
         bad: list[BadLine] = []
-        column = texts.column(0).combine_chunks()
+        column = texts.column(column_number).combine_chunks()
         lines = JsonLines.of_column(column, bad=bad)
         rows = lines.scan(attributes_of(opened(files[0]).tested)) - 1
         if bad_json == "raise" and len(rows) < len(column) - column.null_count:
@@ -65,7 +74,11 @@ def match_json_lists(
         return lines
 
     for texts, offsets, ids in match_steps(batches, files, read):
-        yield from slices(_lists(offsets, ids, rows, texts.num_rows))
+        counts = np.zeros(texts.num_rows, np.int64)
+        counts[rows] = np.diff(offsets)
+        missing = np.ones(texts.num_rows, np.bool_)
+        missing[rows] = False
+        yield texts, np.concatenate(([0], np.cumsum(counts))), ids, missing
 
 
 def _complain(column: pa.Array, bad: list[BadLine], rows: NDArray[np.int64]) -> None:
@@ -75,13 +88,3 @@ def _complain(column: pa.Array, bad: list[BadLine], rows: NDArray[np.int64]) -> 
         without = np.setdiff1d(np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)), rows)
         problem, text = "blank", str(column[int(without[0])].as_py())
     raise EventError(f'a JSON text is no event: {problem}: {text!r}; bad_json="null" gives null for such texts')
-
-
-def _lists(offsets: NDArray[np.int64], ids: pa.Array, rows: NDArray[np.int64], count: int) -> pa.Array:
-    """One list a text; null for those that aren't among the rows of events."""
-    counts = np.zeros(count, np.int64)
-    counts[rows] = np.diff(offsets)
-    ends = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-    missing = np.ones(count, np.bool_)
-    missing[rows] = False
-    return pa.ListArray.from_arrays(pa.array(ends), ids, mask=pa.array(missing))

@@ -139,9 +139,11 @@ def slices(rows: Rows) -> Iterator[Rows]:
         yield rows.slice(first, _ROWS_OUT)
 
 
-def as_lists(offsets: NDArray[np.int64], ids: pa.Array) -> pa.Array:
-    """One list an event. A step's matches are few enough for 32-bit offsets, but for a single event with more."""
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), ids)
+def as_lists(offsets: NDArray[np.int64], ids: pa.Array, missing: NDArray[np.bool_] | None = None) -> pa.Array:
+    """One list an event, null for those that are missing. A step's matches are few enough for 32-bit offsets, but for a
+    single event with more."""
+    mask = None if missing is None else pa.array(missing)
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), ids, mask=mask)
 
 
 def _match(events: Source, index: Index) -> tuple[NDArray[np.int64], pa.Array]:

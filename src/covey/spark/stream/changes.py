@@ -232,7 +232,7 @@ def _add_written(index: Index, changes: Sequence[tuple[Change, str]], settings: 
         return []
     rows = [(change.id, text) for change, text in changes]
     try:
-        if index.schema is not None:  # which says what covey's own terms are, and nothing of Spark's
+        if index.schema is not None or settings.as_json:  # where terms are covey's own, and nothing is Spark's
             report = index.add_many(rows, on_error="collect", dialect="sql")
         else:
             report = add_rules(index, rows, dialect="sql", on_error="collect", functions=settings.functions)

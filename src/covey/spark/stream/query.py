@@ -25,11 +25,11 @@ subscriptions costs one listing of the change directory, and workers keep what t
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -40,6 +40,7 @@ from pyspark.sql.utils import is_remote
 
 from covey.errors import CoveyError, OnError
 from covey.spark.batch import COLUMNS, Output, check_output, match_placed
+from covey.spark.json_texts import BadJson, JsonColumn, check_json
 from covey.spark.options import SubscriptionOptions, check_keywords
 from covey.spark.stream.bound_segments import BoundSegments
 from covey.spark.stream.changes import SubscriptionLog, source_of
@@ -77,6 +78,8 @@ def match_stream(
     trigger: str | None = None,
     on_error: OnError = "skip",
     listener: Listener | None = None,
+    json: str | None = None,
+    bad_json: BadJson = "raise",
     **options: Unpack[SubscriptionOptions],
 ) -> StreamingQuery:
     """Start matching a streaming DataFrame against subscriptions that may change while it runs.
@@ -91,7 +94,8 @@ def match_stream(
     other. Bad rows of changes are collected in the checkpoint, or raised; so are rules that can't be used over these
     events. The other options are those of `match_events`, listed in `covey.spark.options.SubscriptionOptions`; `id` and
     `filter` are names in the table or in the rows of change files. Ids have the type of the table's, or of those in the
-    first change file. A listener hears on how many events of a batch each rule had a term that failed.
+    first change file. `json` names a column of JSON texts that hold the events, as in `match_events`: Kafka's values
+    needn't be parsed by Spark. A listener hears on how many events of a batch each rule had a term that failed.
     """
     if not events.isStreaming:
         raise CoveyError("the events are not a stream; match_events matches a table")
@@ -99,7 +103,9 @@ def match_stream(
         raise CoveyError("give either sink= (a directory) or writer= (a function of a DataFrame and a batch id)")
     check_keywords("match_stream", options)
     given: dict[str, Any] = {**options, "functions": tuple(options.get("functions", ()))}
-    settings = RuleSettings(**given, columns=events.schema)
+    if json is not None:
+        check_json(events, json, bad_json)
+    settings = RuleSettings(**given, columns=events.schema, as_json=json is not None)
     source, note = source_of(subscriptions, settings), began(checkpoint)
     id_type = (source.id_type() or STRING) if note is None else str(note.get("id_type", STRING))
     source.expect(id_type)
@@ -114,6 +120,7 @@ def match_stream(
         writer=writer,
         schema=schema.json(),
         output=output,
+        texts=None if json is None else JsonColumn(json, bad_json),
         settings=settings,
         on_error=on_error,
         listener=listener_of(listener),
@@ -139,6 +146,7 @@ class _Batches:
     writer: Writer | None
     schema: str
     output: Output
+    texts: JsonColumn | None
     settings: RuleSettings
     on_error: OnError
     listener: MatchListener | None
@@ -237,7 +245,7 @@ class _Batches:
         return counter.counts_soon()
 
     def _to_sink(self, sink: Sink, events: DataFrame, batch: int, snapshot: Snapshot) -> Manifest:
-        result = StructType.fromJson(json.loads(self.schema))
+        result = StructType.fromJson(loads(self.schema))
         counter = Counter()
         strange = [field.name for field in result.fields if not is_carried(field.dataType)]
         if strange and isinstance(sink, ObjectSink):
@@ -246,7 +254,7 @@ class _Batches:
         def by_workers(place: Place) -> Written:
             placed = self._over(events, snapshot)
             counted = counter.failing(events, placed)
-            return write_matches(counted, placed, result, self.output, snapshot.version, place)
+            return write_matches(counted, placed, self.texts, result, self.output, snapshot.version, place)
 
         def by_spark(place: LocalPlace) -> Written:
             found = self._result(events, snapshot, counter)
@@ -275,11 +283,11 @@ class _Batches:
         if counter is not None:
             events = counter.failing(events, placed)
         if self.output == "counts":
-            result = match_placed(events, placed, output="counts")
+            result = match_placed(events, placed, output="counts", texts=self.texts)
             if counter is not None:
                 result = counter.counting(result, COLUMNS["counts"], lists=False)
             return result.withColumn(VERSION, sf.lit(snapshot.version).cast("bigint"))
-        result = match_placed(events, placed)
+        result = match_placed(events, placed, texts=self.texts)
         if counter is not None:
             result = counter.counting(result, lists)
         if self.output == "pairs":

@@ -33,6 +33,8 @@ class RuleSettings:
     memory_budget: int | None = None
     functions: tuple[str, ...] = ()
     on_term_error: OnTermError = "unknown"
+    as_json: bool = False
+    """Whether events are JSON texts, whose rules are read as the library reads them."""
     columns: StructType | None = None
     """The events' columns, to whose types rules of dialects without types are fitted."""
 
@@ -43,6 +45,10 @@ class RuleSettings:
             raise CoveyError(f"on_term_error {self.on_term_error!r} is not known; use unknown or raise")
         if self.memory_budget is not None and self.memory_budget < 1:
             raise CoveyError(f"memory_budget is {self.memory_budget} bytes; use 1 or more")
+        if self.as_json and (self.functions or self.on_term_error != "unknown"):
+            raise CoveyError(
+                "functions= and on_term_error= are for what Spark computes, and with json= it computes nothing"
+            )
         if self.schema is not None and (self.functions or self.on_term_error != "unknown"):
             raise CoveyError("functions= and on_term_error= are for what Spark computes, and with schema= covey does")
 
@@ -58,7 +64,7 @@ class RuleSettings:
 
     @cached_property
     def _types(self) -> Types | None:
-        fit = self.dialect in UNTYPED and self.schema is None and self.columns is not None
+        fit = self.dialect in UNTYPED and self.schema is None and self.columns is not None and not self.as_json
         return known_types(self.columns) if fit and self.columns is not None else None
 
     def written(self, text: str) -> str:

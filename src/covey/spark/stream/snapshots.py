@@ -252,6 +252,8 @@ def placed_over(
     segment by segment; those that `bound` has aren't bound again. Rules of it that can't be used, for whatever reason,
     are left out and are among the errors."""
     index = cached(snapshot)
+    if settings.as_json:
+        return _placed_for_json(events, snapshot, index, settings)
     try:
         return _placed_whole(events, snapshot, index, settings, bound or BoundSegments())
     except Exception as error:  # one rule must not stop a stream, whatever is wrong with it
@@ -262,6 +264,13 @@ def placed_over(
     rest.add_many([row for number, row in enumerate(rows) if number not in bad])
     found = _placed_anew(events, rest, settings)
     return replace(found, errors=(*culprits, *found.errors))
+
+
+def _placed_for_json(events: DataFrame, snapshot: Snapshot, index: Index, settings: RuleSettings) -> Placed:
+    """A version for JSON texts, whose attributes are no columns: nothing has to be bound."""
+    if not _is_above(snapshot, settings.memory_budget):
+        return replace(placed(events.sparkSession, snapshot), attributes=())
+    return place(events, index, limits=settings.limits, memory_budget=settings.memory_budget, as_json=True)
 
 
 def _placed_whole(

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import to_arrow_type
@@ -37,6 +38,7 @@ from pyspark.sql.types import (
 )
 
 from covey.spark.batch import Output, crossing_columns
+from covey.spark.json_texts import JsonColumn, match_json_steps
 from covey.spark.types import quoted
 from covey.spark.worker_files import Placed
 from covey.spark.workers import as_lists, match_steps
@@ -65,6 +67,9 @@ class Written:
     matches: int
 
 
+Steps = Iterator[tuple[pa.Table, NDArray[np.int64], pa.Array, NDArray[np.bool_] | None]]
+"""Rows, where each row's ids start and end, the ids, and which rows have no event, if some may."""
+Stepping = Callable[[Iterator[pa.RecordBatch]], Steps]
 Job = Callable[[Any], Written]
 """Writes a batch into a place."""
 
@@ -87,41 +92,69 @@ def is_carried(kind: DataType) -> bool:
 
 
 def write_matches(
-    events: DataFrame, placed: Placed, result: StructType, output: Output, version: int, place: Place
+    events: DataFrame,
+    placed: Placed,
+    texts: JsonColumn | None,
+    result: StructType,
+    output: Output,
+    version: int,
+    place: Place,
 ) -> Written:
-    """Match events and write the result, whose columns are `result`: the events' own, matches and version."""
+    """Match events, or the `texts` in one of their columns, and write the result, whose columns are `result`: the
+    events' own, matches and version."""
     own = {quoted(name): number for number, name in enumerate(events.columns)}
     # Under numbers on the way, since mapInArrow takes no column with a dot in its name.
     sent = [F.col(name).alias(str(number)) for name, number in own.items()]
     attributes: list[tuple[str, int]] = []
-    for name, text, column in crossing_columns(events, placed):
+    for name, text, column in [] if texts is not None else crossing_columns(events, placed):
         number = own.get(text)
         if number is None:
             number = len(sent)
             sent.append(column.alias(str(number)))
         attributes.append((name, number))
-    function = _writing(place, placed, attributes, result, output, version)
+    step = _steps(placed, attributes) if texts is None else _json_steps(placed, texts, own[quoted(texts.column)])
+    function = _writing(place, step, result, output, version)
     rows = events.select(*sent).mapInArrow(function, _WRITTEN).collect()
     files = sorted(row.name for row in rows)
     return Written(files, sum(row.events for row in rows), sum(row.matches for row in rows))
 
 
-def _writing(
-    place: Place, placed: Placed, attributes: list[tuple[str, int]], result: StructType, output: Output, version: int
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _steps(placed: Placed, attributes: list[tuple[str, int]]) -> Stepping:
+    """Match rows whose columns of these numbers are attributes."""
     files = placed.files
-    count = len(result.fields) - 2
-    kind = result.fields[-2].dataType
 
     def read(rows: pa.Table) -> pa.Table:
         if not attributes:
             return pa.table({"": pa.nulls(rows.num_rows, pa.int8())})
         return pa.Table.from_arrays([rows.column(number) for _, number in attributes], names=[n for n, _ in attributes])
 
+    def steps(batches: Iterator[pa.RecordBatch]) -> Steps:
+        for rows, offsets, ids in match_steps(batches, files, read):
+            yield rows, offsets, ids, None
+
+    return steps
+
+
+def _json_steps(placed: Placed, texts: JsonColumn, number: int) -> Stepping:
+    """Match the texts in one column."""
+    files = placed.files
+
+    def steps(batches: Iterator[pa.RecordBatch]) -> Steps:
+        yield from match_json_steps(batches, files, texts.bad_json, number)
+
+    return steps
+
+
+def _writing(
+    place: Place, step: Stepping, result: StructType, output: Output, version: int
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    count = len(result.fields) - 2
+    kind = result.fields[-2].dataType
+
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         out = _File(place, result)
         matched = 0
-        for rows, offsets, ids in match_steps((one for one in batches if one.num_rows), files, read):
+        for rows, offsets, ids, missing in step(one for one in batches if one.num_rows):
             counts = np.diff(offsets)
             columns: list[pa.Array | pa.ChunkedArray] = [rows.column(number) for number in range(count)]
             if output == "pairs":
@@ -129,10 +162,10 @@ def _writing(
                 columns = [column.take(take) for column in columns]
                 columns.append(_typed(ids, kind))
             elif output == "counts":
-                columns.append(pa.array(counts, pa.int32()))
+                columns.append(pa.array(counts, pa.int32(), mask=missing))
             else:
                 assert isinstance(kind, ArrayType)
-                columns.append(as_lists(offsets, _typed(ids, kind.elementType)))
+                columns.append(as_lists(offsets, _typed(ids, kind.elementType), missing))
             columns.append(pa.repeat(pa.scalar(version, pa.int64()), len(columns[-1])))
             out.events += rows.num_rows
             matched += len(ids)
