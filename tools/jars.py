@@ -53,10 +53,16 @@ REQUESTS: dict[str, Sequence[Sequence[Request]]] = {
 """By name, what to try one after the other."""
 
 
+_refused: dict[str, str] = {}
+"""By name, why a set couldn't be had in this process."""
+
+
 def jars(name: str) -> list[Path]:
     """The jars of a set, fetched if they aren't there yet."""
     place = KEPT / f"{name}-{pyspark.__version__}"
     if not place.is_dir():
+        if name in _refused:  # so that tests without a network wait for it once
+            raise NotFetchedError(_refused[name])
         said = ""
         for attempt in REQUESTS[name]:
             with tempfile.TemporaryDirectory() as directory:
@@ -64,7 +70,8 @@ def jars(name: str) -> list[Path]:
             if place.is_dir():
                 break
         else:
-            raise NotFetchedError(f"{name} can't be fetched by Spark's resolver: {said}")
+            _refused[name] = f"{name} can't be fetched by Spark's resolver: {said}"
+            raise NotFetchedError(_refused[name])
     return sorted(place.glob("*.jar"))
 
 

@@ -24,7 +24,7 @@ from covey.spark.stream.object_sink import ObjectSink
 from covey.spark.stream.sink import Manifest
 
 COLUMNS = "n int, `odd.name` string, at timestamp"
-PATIENCE = 120.0
+PATIENCE = 600.0
 
 
 @pytest.fixture(scope="module")

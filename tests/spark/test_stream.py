@@ -33,7 +33,7 @@ VERSIONS: dict[int, dict[str, str]] = {
     },
     3: {"oslo": "NOT (at.city = 'Oslo')"},
 }
-PATIENCE = 120.0
+PATIENCE = 600.0
 
 
 def changes_to(version: int) -> list[dict[str, Any]]:

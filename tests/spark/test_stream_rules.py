@@ -17,7 +17,7 @@ import covey
 from covey.spark.stream import match_stream, read_matches
 from covey.spark.stream import snapshots as stream_snapshots
 
-PATIENCE = 120.0
+PATIENCE = 600.0
 COLUMNS = "n int, b binary, price double"
 
 

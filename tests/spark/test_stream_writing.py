@@ -28,7 +28,7 @@ SCHEMA = """
     bin binary, `odd.name` string
 """
 RULES = {7: "n >= 2", 8: "s = 'é' OR `odd.name` = 'o'", 9: "t < TIMESTAMP '2000-01-01 00:00:00Z' OR r.x = 3"}
-PATIENCE = 120.0
+PATIENCE = 600.0
 
 
 def rows() -> list[tuple[Any, ...]]:
