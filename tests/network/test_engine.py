@@ -24,7 +24,10 @@ from covey.routing.messages import (
     Confirmed,
     Credit,
     Deliver,
+    Delta,
+    Entry,
     FromClient,
+    FromPeer,
     Input,
     Permissions,
     Publication,
@@ -51,6 +54,8 @@ class Scripted:
         self.wake_at = inf
         self.behind = 0
         self.pressure = ""
+        self.steps: list[int | None] = []
+        """What neighbours' messages were given to look at relations."""
 
     def handle(self, input: Input, now: float, steps: int | None = None) -> Outputs:
         outputs = Outputs()
@@ -61,6 +66,8 @@ class Scripted:
         match input:
             case Work():
                 self.behind -= 1
+            case FromPeer():
+                self.steps.append(steps)
             case FromClient(client, Renew(request), session):
                 outputs.records.append(Put("space", str(request), b""))
                 outputs.sends.append(ToClient(client, Confirmed(request), session))
@@ -204,6 +211,17 @@ async def test_a_client_that_says_little_is_not_held_up_by_one_that_says_much(sc
     await until(lambda: engine.waiting[0] == 0)
     place = scripted.inputs.index(FromClient("quiet", Credit(5_000), quiet.number))
     assert place < 4_000, "the quiet client waited for all of the loud one's"
+
+
+@in_loop
+async def test_a_neighbours_bulk_is_told_on_before_anybody_looks_at_covering(scripted: Scripted) -> None:
+    engine = Engine(CONFIG, MemoryJournal())
+    session = engine.open_peer("b", Box())
+    for count in (1, engines.MANY_ENTRIES - 1, engines.MANY_ENTRIES):
+        entries = [Entry(str(at), f"x = {at}") for at in range(count)]
+        engine.hear(session, Delta(0, 1, joined=True, recalls=[], buckets=[], added=entries, removed=[]))
+    await until(lambda: len(scripted.steps) == 3)
+    assert scripted.steps == [None, None, 0]
 
 
 @in_loop

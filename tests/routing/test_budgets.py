@@ -12,12 +12,13 @@ from covey.language import parse
 from covey.relations.steps import Budget
 from covey.routing import BrokerLimits, Permissions, covering_stage
 from covey.routing.covering_stage import Covering
-from covey.routing.deferring import Deferring
+from covey.routing.deferring import TOGETHER, Deferring
 from covey.routing.identity_stage import Identity
 from covey.routing.inspection import link_views
 from covey.routing.known_filters import KnownFilters
 from covey.routing.merging_stage import Merging
 from covey.routing.messages import Delta, FromClient, Subscribe, Work
+from covey.routing.phases import Signal
 from covey.routing.stages import Change
 from covey.routing.strategies import ADVERTISEMENT_POLICY
 from covey.simulation.scenarios import random_filter
@@ -221,3 +222,40 @@ def test_normal_forms_of_a_large_change_are_made_later_and_come_out_the_same() -
     assert (stage.behind, stage.follow("c:ann\nx").key) == (0, key)
     assert not stage.change(Change({}, {"c:ann\nx"}), 0.0)
     assert stage.change(Change({}, {"c:ann\ny"}), 0.0) == Change({}, {key})
+
+
+def test_a_piece_of_work_looks_at_few_entries_however_many_wait() -> None:
+    net = Net([("a", "b")], limits=BrokerLimits(request_steps=0))
+    net.join("a", "ann")
+    for at in range(200):
+        net.subscribe("a", "ann", f"s{at}", f"x = {at} AND y < {at % 7}")
+    before = net.brokers["a"].behind
+    assert before == 200
+    pieces = 0
+    while net.brokers["a"].behind:
+        give(net, "a", 1)
+        after = net.brokers["a"].behind
+        assert 0 < before - after <= TOGETHER
+        before, pieces = after, pieces + 1
+    assert pieces >= 200 / TOGETHER
+
+
+def test_a_neighbour_that_comes_back_to_a_large_table_is_greeted_without_printing_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    net = Net([("a", "b")], limits=BrokerLimits(recall_filters=5))
+    net.join("a", "ann")
+    for at in range(100):
+        net.subscribe("a", "ann", f"s{at}", f"x = {at}")
+    net.restart("b")
+    net.disconnect("a", "b")
+    net.brokers["a"].links["b"].take(Signal.RECALLING)
+    net.brokers["a"].links["b"].outward.subscriptions.all_doubtful = True
+    printed: list[Filter] = []
+    to_text = Filter.__str__
+    monkeypatch.setattr(Filter, "__str__", lambda self: printed.append(self) or to_text(self))
+    net.passed.clear()
+    net.connect("a", "b")
+    recalls = [message.recalls for near, _, message in net.passed if near == "a" and isinstance(message, Delta)]
+    assert ["TRUE"] in recalls
+    assert len(printed) <= 20

@@ -36,9 +36,9 @@ from covey.routing.spent_degrees import without_spent
 if TYPE_CHECKING:
     from covey.routing.config import BrokerConfig
 
-ROOM = 50_000
+ROOM = 20_000
 """Filters, normal forms and answers kept; when a memory is full it starts anew."""
-ROOM_CHARACTERS = 4 << 20
+ROOM_CHARACTERS = 1 << 20
 """Characters of texts whose filters are kept: a filter takes some twelve times its text, whoever had sent it, and
 whether or not it was taken. When they are full, all memories start anew."""
 
