@@ -60,14 +60,17 @@ COUNTER = """
 """
 
 SURFACE = """
+    import json
     import os
     import subprocess
     import sys
     from pathlib import Path
 
+    import msgspec
     import pyarrow as pa
 
     import covey
+    from covey.diagrams import SharedDiagram, Snapshot
     from covey.history import EventSample
     from covey.relations.compaction import compact
     from covey.relations.covering import CoveringTable
@@ -124,6 +127,27 @@ SURFACE = """
         pruner.prune(count=20)
     pruner.remove(rows[0][0])
     compact([(id, condition) for (id, _), condition in zip(rows, filters)], chances=sample, imt=0.1, prune=0.1)
+    covey.report(rows[:300], events[:300])
+
+    texts = covey.Index()
+    texts.add_many([(f"t{n}", f"line LIKE '%word{n} %' AND size + {n % 9} > 3") for n in range(3_000)])
+    texts.add_many({"any case": "line ILIKE '%WORD7%'", "ip": "cidr_match(source, '10.0.0.0/8')"})
+    texts.add("keyword", "event_text() LIKE '%word11 %'")
+    lines = [{"line": f"a word{n} here", "size": n % 9, "source": f"10.0.0.{n % 200}"} for n in range(300)]
+    expected = texts.match_batch(lines).lists().to_pylist()
+    assert expected[11] == texts.match(lines[11]) and len(expected[11]) == 3
+    as_json = [json.dumps(line).encode() for line in lines]
+    assert texts.match_json_lines(b"\\n".join(as_json)).lists().to_pylist() == expected
+    assert [texts.match_json(line) for line in as_json] == expected
+    assert texts.match_messagepack([*map(msgspec.msgpack.encode, lines)]).lists().to_pylist() == expected
+
+    for semantics in ("sql", "strict"):
+        diagram = SharedDiagram(semantics)
+        for id, condition in zip(rows, filters):
+            diagram.add(id[0], condition)
+        snapshot = Snapshot(diagram)
+        assert snapshot.match_many(events[:100])[7] == snapshot.match(events[7])
+
     (here / "events.jsonl").write_text('{"price": 2, "company": "C1", "volume": 20000}\\n' * 3)
     subprocess.run(["covey", "match", here / "rules.covey", here / "events.jsonl"], check=True)
 """
@@ -162,8 +186,9 @@ SPARK = """
 @pytest.fixture
 def compiled(tmp_path: Path) -> dict[str, str]:
     """An environment whose Pythons can't write to covey's folder, have no home, and write down what is compiled."""
-    folder = tmp_path / "watch"
+    folder, temporary = tmp_path / "watch", tmp_path / "temporary"
     folder.mkdir()
+    temporary.mkdir()
     (folder / "sitecustomize.py").write_text(textwrap.dedent(COUNTER).replace("\\\\n", "\\n"))
     kept = {
         name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "JAVA_HOME", "SPARK_SUBMIT_OPTS")
@@ -172,6 +197,7 @@ def compiled(tmp_path: Path) -> dict[str, str]:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": f"{folder}{os.pathsep}{SOURCE}",
         "HOME": "/nonexistent",
+        "TMPDIR": str(temporary),  # without a home, what was compiled before would be found there
         "COMPILED": str(tmp_path / "compiled"),
         "WATCHED": str(tmp_path / "watched"),
     }
@@ -190,6 +216,12 @@ def run(script: str, environment: dict[str, str], folder: Path) -> None:
     compiled = Path(environment["COMPILED"])
     assert Path(environment["WATCHED"]).exists(), "Numba was never imported"
     assert not compiled.exists(), compiled.read_text()
+
+
+def test_what_is_compiled_is_noticed(compiled: dict[str, str], tmp_path: Path) -> None:
+    child = "import numba; numba.njit(lambda: 1)()"
+    with pytest.raises(AssertionError, match="<lambda>"):
+        run(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], check=True)", compiled, tmp_path)
 
 
 def test_library_and_command_line_compile_nothing(compiled: dict[str, str], tmp_path: Path) -> None:
