@@ -220,8 +220,9 @@ def run(script: str, environment: dict[str, str], folder: Path) -> None:
 
 def test_what_is_compiled_is_noticed(compiled: dict[str, str], tmp_path: Path) -> None:
     child = "import numba; numba.njit(lambda: 1)()"
+    script = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], check=True)"
     with pytest.raises(AssertionError, match="<lambda>"):
-        run(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], check=True)", compiled, tmp_path)
+        run(script, compiled, tmp_path)
 
 
 def test_library_and_command_line_compile_nothing(compiled: dict[str, str], tmp_path: Path) -> None:

@@ -5,12 +5,25 @@ filters relate. Filters are lowered to arrays (`lowering`, `coding`), compiled t
 (`tables`), and events are encoded (`encoding`) and matched (`segment`), all by kernels of `covey.kernels`.
 """
 
-from covey.matching.bulk import BadSubscription
+from typing import TYPE_CHECKING
+
+from covey.lazy_names import have_names
 from covey.matching.explain import Explanation, explain
 from covey.matching.index import Index
 from covey.matching.matches import Matches
 from covey.matching.reports import AddManyError, AddReport, IndexStats
-from covey.matching.statistics import Statistics
+
+if TYPE_CHECKING:
+    from covey.matching.bulk import BadSubscription
+    from covey.matching.statistics import Statistics
+
+have_names(
+    __name__,
+    {
+        "covey.matching.bulk": ("BadSubscription",),
+        "covey.matching.statistics": ("Statistics",),
+    },
+)
 
 __all__ = [
     "AddManyError",

@@ -19,7 +19,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from html import escape
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,9 +37,7 @@ from covey.errors import (
 )
 from covey.events import Schema, columns, row
 from covey.events.columns import Source
-from covey.events.json_batches import JsonLines
 from covey.events.json_lines import BadLine, parse_json
-from covey.events.messagepack_batches import MessagePackMaps
 from covey.events.schema import AnySchema, as_schema
 from covey.events.tables import AnyTable, as_batch, as_event, without_nan
 from covey.events.term_columns import with_terms
@@ -53,31 +51,24 @@ from covey.kernels import kernels_loaded
 from covey.language import check_dialect, in_sql, parse
 from covey.language.bounds import over_limit
 from covey.limits import DEFAULT_LIMITS, Limits
-from covey.matching.against import Finding, Seen, findings
-from covey.matching.bulk import (
-    BadSubscription,
-    Subscriptions,
-    bad_ids,
-    compile_rows,
-    given_rows,
-    listed,
-    no_filter,
-    translated,
-)
-from covey.matching.explain import Explanation, explain
 from covey.matching.ids import Id, key_of, kind_of_ids
-from covey.matching.joining import joined
 from covey.matching.learned import LEARNED, Past, arranged
-from covey.matching.lowering import Flat, Lowering
+from covey.matching.lowering import Lowering
 from covey.matching.matches import Ids, Matches, Part
 from covey.matching.only_spark import check_only_spark, names_of
 from covey.matching.options import BuildOptions
 from covey.matching.reports import AddManyError, AddReport, IndexStats
-from covey.matching.segment import Segment, segment_of
 from covey.matching.state import Sealed, State, Waiting, removed_since
-from covey.matching.statistics import Statistics
-from covey.matching.storage import index_header, read_index, write_index
 from covey.matching.threads import background, match_segment, spread_over, workers_for
+
+# What takes long to import, and a handful of subscriptions and events can do without, is imported where it is used.
+if TYPE_CHECKING:
+    from covey.matching.against import Finding
+    from covey.matching.bulk import BadSubscription, Subscriptions
+    from covey.matching.explain import Explanation
+    from covey.matching.lowering import Flat
+    from covey.matching.segment import Segment
+    from covey.matching.statistics import Statistics
 
 ORDERS = ("selectivity", "attribute", "frequency", "random")
 _HEAD = 64
@@ -193,6 +184,8 @@ class Index:
         "raise" they are an AddManyError and nothing is added, with "skip" the good rows are added and the report lists
         the bad ones; of rows with one id the first counts. `dialect` is what texts are written in, by itself the
         index's."""
+        from covey.matching.bulk import given_rows
+
         skip = skips(on_error)
         if isinstance(subscriptions, (str, os.PathLike)) and is_index(os.fspath(subscriptions)):
             subscriptions = Index.open(subscriptions, limits=self._limits)
@@ -219,6 +212,8 @@ class Index:
         return rows
 
     def _add_rows(self, given: list[tuple[str, Any]], dialect: str | None, skip: bool, kind: bool | None) -> AddReport:
+        from covey.matching.bulk import BadSubscription, translated
+
         rows = translated(given, dialect or self.dialect, self._limits, self._schema)
         if len(rows) <= _HANDFUL and not kernels_loaded():
             return self._add_few(rows, skip, kind)
@@ -250,6 +245,8 @@ class Index:
 
     def _add_few(self, rows: Sequence[tuple[str, str | Filter]], skip: bool, kind: bool | None) -> AddReport:
         """As `add_many`, into the head, where nothing is compiled."""
+        from covey.matching.bulk import bad_ids, listed
+
         errors = dict(bad_ids(rows))
         with self._lock:
             waiting: dict[str, Waiting] = {}
@@ -279,6 +276,8 @@ class Index:
                 raise over_limit(f"the index would have {distinct:,} distinct terms", "terms", self._limits)
 
     def _compiled(self, rows: list[tuple[str, str | Filter]]) -> tuple[Segment | None, list[BadSubscription]]:
+        from covey.matching.bulk import compile_rows
+
         return compile_rows(rows, self._options)
 
     def _prepared(self, id: Id, given: str | Filter) -> Waiting:
@@ -347,6 +346,8 @@ class Index:
             self._state = State((*state.sealed, Sealed.fresh(self._segment(list(state.head.items())))))
 
     def _segment(self, waiting: Sequence[tuple[str, Waiting]]) -> Segment:
+        from covey.matching.segment import segment_of
+
         lowering = Lowering(self._limits)
         for _, one in waiting:
             lowering.add(one.condition)
@@ -396,6 +397,9 @@ class Index:
 
     def _joined(self, flats: Sequence[tuple[Flat, NDArray[np.int64]]], parts: Sequence[Sealed]) -> Segment:
         """A segment of small ones."""
+        from covey.matching.joining import joined
+        from covey.matching.segment import segment_of
+
         alive = [pa.array(rows) for _, rows in flats]
         return segment_of(
             arranged(joined(flats), self._attributes),
@@ -669,6 +673,8 @@ class Index:
         Blank lines are skipped. A line that isn't an event raises an EventError with its number, or is added to `bad`
         where that is given; events are counted without it. `threads` is how many share the work, by default one a core.
         """
+        from covey.events.json_batches import JsonLines
+
         lines = JsonLines(buffer, bad=bad, spread=spread_over(workers_for(threads)))
         if self._state.only_spark:
             check_only_spark(self._state.only_spark, ())
@@ -683,6 +689,8 @@ class Index:
         One that isn't an event raises an EventError with its number, counted from 1 as lines are, or is added to `bad`
         where that is given; events are counted without it. `threads` is how many share the work, by default one a core.
         """
+        from covey.events.messagepack_batches import MessagePackMaps
+
         maps = MessagePackMaps.of_messages(messages, bad=bad, spread=spread_over(workers_for(threads)))
         return self._match_columns(maps, self._state, threads)
 
@@ -708,6 +716,8 @@ class Index:
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """Why `event` meets the subscription with this `id` or not: each predicate's truth, with the event's values."""
+        from covey.matching.explain import explain
+
         condition = self.filter(id)
         event = self._taken(event)
         if self._schema is not None:
@@ -717,6 +727,8 @@ class Index:
     def check_against(self, events: AnyTable) -> list[Finding]:
         """The subscriptions that can't fire on `events`, whatever `match_batch` takes: they name an attribute that no
         event has, compare one with a constant of another kind than its values, or contradict themselves."""
+        from covey.matching.against import Seen, findings
+
         batch, missing = as_batch(events)
         seen = Seen(self.tested, self._schema, nan_is_missing=missing or self.nan_is_missing)
         seen.look(batch)
@@ -782,6 +794,8 @@ class Index:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to the file at `path`; a crash leaves the old file or the new one."""
+        from covey.matching.storage import index_header, write_index
+
         parts = self.parts()
         schema = self._schema.to_json() if self._schema is not None else None
         header = index_header(self._semantics, order=self._order, schema=schema, attributes=self._attributes) | (
@@ -795,6 +809,8 @@ class Index:
 
         With `verify` every byte is checked against its checksum; without, opening takes milliseconds at any size.
         `limits` are those of filters that are added from now on."""
+        from covey.matching.storage import read_index
+
         header, segments = read_index(path, verify=verify, limits=limits)
         try:
             schema = Schema.from_json(header["schema"]) if header["schema"] is not None else None
@@ -821,6 +837,8 @@ def as_filter(given: object, limits: Limits) -> Filter:
         return parse(given, limits=limits)
     if isinstance(given, CoveyError):
         raise given
+    from covey.matching.bulk import no_filter
+
     raise no_filter(given)
 
 

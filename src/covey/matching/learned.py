@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
 from covey.matching.lowering import Flat
-from covey.matching.statistics import Statistics
+
+if TYPE_CHECKING:
+    from covey.matching.statistics import Statistics
 
 LEARNED: Final = "learned"
 """The name of this order."""

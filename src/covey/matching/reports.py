@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covey.errors import CoveyError
 from covey.filters import Semantics
-from covey.matching.bulk import BadSubscription
+
+if TYPE_CHECKING:
+    from covey.matching.bulk import BadSubscription
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,9 @@ from covey.events.term_columns import attributes_of
 from covey.filters import Filter, Predicate, Term
 from covey.filters.algebra import leaves, number_of_leaves
 from covey.filters.terms import SPARK_ONLY, is_path, term_of
-from covey.matching.segment import Segment
+
+if TYPE_CHECKING:
+    from covey.matching.segment import Segment
 
 _INTERPRETED = 500
 """Interpretations of small subscriptions that cost about as much as compiling a head."""
