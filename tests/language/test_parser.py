@@ -291,3 +291,15 @@ def test_an_unknown_dialect_lists_the_known() -> None:
 def test_what_is_not_text_is_refused() -> None:
     with pytest.raises(FilterError, match="a string, not int"):
         parse(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("NOT coalesce(a LIKE '%x%' AND b = 1, FALSE)", "(a LIKE '%x%' AND b = 1) IS NOT TRUE"),
+        ("ifnull(a > 5, TRUE) OR nvl(NOT c = 1, FALSE)", "(a > 5) IS NOT FALSE OR (NOT c = 1) IS TRUE"),
+    ],
+)
+def test_a_condition_that_is_told_from_unknown_stays_a_condition(text: str, meant: str) -> None:
+    assert parse(text) == parse(meant)
+    assert str(parse(text)) == meant

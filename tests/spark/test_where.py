@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from covey.limits import Limits
 from covey.spark import TermFailures, match_events
 from tests.spark.random_conditions import table
 
@@ -57,6 +58,9 @@ CONDITIONS = """
     array_contains(sequence(1, 5), i)
     map('a', i)['a'] = 5
     array_except(li, array(5)) = array()
+    NOT coalesce(s LIKE 'a%' AND i > 0, FALSE)
+    nvl(j > 1, TRUE) AND ifnull(o, FALSE)
+    coalesce(i > j, FALSE) = p
 """
 REFUSED = {
     "current_date > day": "depends on when",
@@ -103,6 +107,16 @@ def test_each_condition_holds_where_spark_says_so(spark: SparkSession, events: D
     for number, condition in enumerate(conditions):
         holds, answered = by_spark(events, condition)
         assert found[number] & answered == holds, condition
+
+
+def test_a_condition_that_is_told_from_unknown_is_no_term(spark: SparkSession, events: DataFrame) -> None:
+    # As rules that are made of two-valued ones have it: each has its own, and terms are limited.
+    conditions = [f"i = {n} OR NOT coalesce(s LIKE '%{n}%' AND j > {n}, FALSE)" for n in range(5)]
+    rules = spark.createDataFrame(list(enumerate(conditions)), "id int, filter string")
+    few = Limits(terms=1)
+    found = match_events(events, rules, limits=few).select("k", "subscriptions").collect()
+    for number, condition in enumerate(conditions):
+        assert {row.k for row in found if number in row.subscriptions} == by_spark(events, condition)[0], condition
 
 
 def test_what_can_harm_others_is_refused_with_its_reason(spark: SparkSession, events: DataFrame) -> None:

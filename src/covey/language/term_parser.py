@@ -17,7 +17,7 @@ from typing import Final
 
 from covey.errors import FilterError, FilterSyntaxError, LimitError
 from covey.filters import terms
-from covey.filters.algebra import Filter
+from covey.filters.algebra import Filter, Is, Not
 from covey.filters.casting import TYPE_WORDS, CastType, cast_value
 from covey.filters.conditional import case
 from covey.filters.term_functions import NAMED, TermFunction
@@ -160,6 +160,11 @@ class TermParser:
         if count < least or (most is not None and count > most):
             wanted = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} to {most}"
             raise self.error(f"{written} takes {wanted} arguments, not {count}", at)
+        if function.name == "coalesce" and count == 2:
+            condition, instead = arguments
+            if isinstance(condition, Filter) and isinstance(instead, Literal) and isinstance(instead.value, bool):
+                # No term: what unknown is told to be stays a condition, which matchers and relations look into.
+                return Not(Is(condition, False)) if instead.value else Is(condition, True)
         return self.called(function.name, arguments, at)
 
     def if_call(self, arguments: Sequence[Operand], at: int) -> Operand:

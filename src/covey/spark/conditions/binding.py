@@ -250,12 +250,21 @@ class _Binding:
                 return self.filter_of(syntax.IsTest(part, "NULL"))
             case "isnotnull", (part,):
                 return Not(self.filter_of(syntax.IsTest(part, "NULL")))
+            case (("coalesce" | "nvl" | "ifnull"), (part, syntax.Literal(_, "boolean", instead))) if self._is_truth(
+                part
+            ):
+                # So it is no term: rules that are told from unknown to false are many, and each has its own.
+                truth = self.filter_of(syntax.IsTest(part, "FALSE" if instead else "TRUE"))
+                return Not(truth) if instead else truth
             case "equal_null", (left, right):
                 return self._null_safe(left, right)
             case (("like" | "ilike" | "rlike" | "regexp" | "regexp_like"), (part, pattern)):
                 operator = node.name.upper() if node.name in ("like", "ilike") else "RLIKE"
                 return self.filter_of(syntax.LikeTest(operator, part, pattern))  # type: ignore[arg-type]
         return None
+
+    def _is_truth(self, node: syntax.Node) -> bool:
+        return _is_condition(node) or isinstance(self.type_of(node), BooleanType)
 
     def _text_test(self, test: type[TextTest], node: syntax.Call) -> Filter:
         """A test on text of covey's own."""
