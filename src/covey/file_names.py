@@ -7,6 +7,9 @@ from typing import Final, Literal, TypeAlias, get_args
 
 Format: TypeAlias = Literal["jsonl", "csv", "parquet"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
+EventFormat: TypeAlias = Literal["jsonl", "csv", "parquet", "xml"]
+EVENT_FORMATS: Final[tuple[EventFormat, ...]] = get_args(EventFormat)
+"""Of events alone: rows of rules aren't written in XML."""
 
 SUFFIXES: Final[dict[str, Format]] = {
     ".jsonl": "jsonl",

@@ -13,7 +13,7 @@ from covey.cli.options import ON_ERROR, FilterOptions, IndexOptions, MeaningOpti
 from covey.cli.spark import arguments as spark_arguments
 from covey.cli.spark.arguments import SessionOptions
 from covey.errors import CoveyError
-from covey.file_names import FORMATS, Format
+from covey.file_names import EVENT_FORMATS, FORMATS, EventFormat, Format
 from covey.filters.semantics import SEMANTICS
 from covey.language import DIALECTS
 
@@ -85,7 +85,7 @@ class MatchOptions(IndexOptions):
     """Of `covey match`."""
 
     events: list[str]
-    format: Format | None
+    format: EventFormat | None
     batch_size: int
     threads: int | None
     all: bool
@@ -115,7 +115,9 @@ def _match(commands: Any) -> None:
         help="rows of attributes: files, directories (with partitions such as day=2026-01-31), patterns with *, "
         "addresses that Arrow reads such as s3://…; of JSON lines, one object a line",
     )
-    parser.add_argument("--format", choices=FORMATS, help="of the events; by itself it is told by the file's name")
+    parser.add_argument(
+        "--format", choices=EVENT_FORMATS, help="of the events; by itself it is told by the file's name"
+    )
     parser.add_argument("--subscriptions-format", choices=FORMATS, help="the same, of the subscriptions")
     _filters(parser)
     parser.add_argument(

@@ -29,6 +29,7 @@ from covey.events.files import Source, parquet_file, with_partitions
 from covey.events.json_batches import JsonLines
 from covey.events.limits import DEFAULT_EVENT_LIMITS
 from covey.events.term_columns import attributes_of
+from covey.events.xml_lines import read_xml_lines
 from covey.filters.terms import EVENT_TEXT
 from covey.kernels import kernels_loaded
 from covey.matching import Index, Matches
@@ -268,6 +269,23 @@ class EventFile:
         for first in range(0, len(batch), self._size):
             yield batch.part(first, min(first + self._size, len(batch)))
 
+    def xml(self, file: IO[bytes]) -> Iterator[EventBatch]:
+        """Batches of XML documents."""
+        events: list[tuple[int, dict[str, Any]]] = []
+        bad: list[BadLine] = []
+        row = 0
+        for read in read_xml_lines(file, self._schema):
+            if isinstance(read, BadLine):
+                bad.append(read)
+            else:
+                events.append(read)
+            if len(events) + len(bad) == self._size:
+                yield _xml_batch(events, bad, row)
+                row += self._size
+                events, bad = [], []
+        if events or bad:
+            yield _xml_batch(events, bad, row)
+
     def parquet(self, file: IO[bytes]) -> Iterator[EventBatch]:
         """Batches of Parquet, of those columns only that subscriptions or the schema may name."""
         table = parquet_file(file, self.source.name)
@@ -328,7 +346,14 @@ def _in_order(blocks: Iterable[Block], work: Callable[[Block], T], workers: int)
                 one.cancel()
 
 
+def _xml_batch(events: list[tuple[int, dict[str, Any]]], bad: list[BadLine], row: int) -> EventBatch:
+    lines = np.array([line for line, _ in events], np.int64)
+    numbers = row + np.arange(len(events)) + np.searchsorted([line.line for line in bad], lines)
+    return EventBatch([event for _, event in events], numbers, lines, bad)
+
+
 _READERS: Mapping[str, Callable[[EventFile, IO[bytes]], Iterator[EventBatch]]] = {
     "csv": EventFile.csv,
     "parquet": EventFile.parquet,
+    "xml": EventFile.xml,
 }

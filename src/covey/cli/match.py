@@ -53,7 +53,7 @@ def run(options: MatchOptions) -> int:
     """Match the files."""
     if options.subscriptions == "-" and "-" in options.events:
         raise UsageError("only one of SUBSCRIPTIONS and EVENTS can be -, standard input")
-    given = sources(options.events, options.format)
+    given = sources(options.events, options.format, xml=True)
     by_rows = bool(options.columns) or options.form != "lists" or len(given) > 1
     if options.output is not None:
         (row_format if by_rows else output_format)(options.output)

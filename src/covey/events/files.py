@@ -30,7 +30,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from covey.errors import CoveyError, EventError
-from covey.file_names import FORMATS, SUFFIXES, Format
+from covey.file_names import EVENT_FORMATS, FORMATS, SUFFIXES, EventFormat
 
 if TYPE_CHECKING:
     from covey.events.json_batches import JsonLines
@@ -45,7 +45,7 @@ class Source:
     """A file of rows as the user named it."""
 
     path: str
-    format: Format
+    format: EventFormat
     compressed: bool = False
     partitions: Mapping[str, pa.Scalar] = field(default_factory=dict)
     """Columns that the directories say it has."""
@@ -79,7 +79,7 @@ class Source:
                     raise CoveyError(f"{self.name}: not a whole gzip file: {error}") from None
 
 
-def _standard_input(kind: Format) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+def _standard_input(kind: EventFormat) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     file = sys.stdin.buffer
     if kind != "parquet":
         yield file, file
@@ -90,8 +90,9 @@ def _standard_input(kind: Format) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         yield copy, copy
 
 
-def source(path: str, forced: Format | None = None, option: str = "--format") -> Source:
-    """The file of that name; its suffix says the format unless it is forced. Standard input is JSON lines.
+def source(path: str, forced: EventFormat | None = None, option: str = "--format", *, xml: bool = False) -> Source:
+    """The file of that name; its suffix says the format unless it is forced. Standard input is JSON lines. With `xml`
+    a name that ends in .xml is a format too.
 
     A file that can't be read is an error here, before any work is done; `option` is what forces a format.
     """
@@ -101,25 +102,29 @@ def source(path: str, forced: Format | None = None, option: str = "--format") ->
     compressed = bool(suffixes) and suffixes[-1] == ".gz"
     if compressed:
         suffixes.pop()
-    told = SUFFIXES.get(suffixes[-1].lower()) if suffixes else None
+    suffix = suffixes[-1].lower() if suffixes else ""
+    told: EventFormat | None = "xml" if xml and suffix == ".xml" else SUFFIXES.get(suffix)
     kind = forced or told
     if kind is None:
-        raise CoveyError(f"{path}: can't tell its format from its name; say which with {option} ({', '.join(FORMATS)})")
+        listed = ", ".join(EVENT_FORMATS if xml else FORMATS)
+        raise CoveyError(f"{path}: can't tell its format from its name; say which with {option} ({listed})")
     if compressed and kind == "parquet":
         raise CoveyError(f"{path}: Parquet is compressed within; unpack the file first")
     with _opened(path):
         return Source(path, kind, compressed)
 
 
-def sources(paths: Sequence[str], forced: Format | None = None, option: str = "--format") -> list[Source]:
+def sources(
+    paths: Sequence[str], forced: EventFormat | None = None, option: str = "--format", *, xml: bool = False
+) -> list[Source]:
     """The files that some names stand for: files, directories, patterns with `*`, and addresses, each in turn."""
     found: list[Source] = []
     for path in paths:
         files = files_of(path)
         found += (
-            partitioned([source(file, forced, option) for file in files], path)
+            partitioned([source(file, forced, option, xml=xml) for file in files], path)
             if files != [path]
-            else [source(path, forced, option)]
+            else [source(path, forced, option, xml=xml)]
         )
     return found
 

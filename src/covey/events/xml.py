@@ -113,6 +113,24 @@ def parse_xml(
     return event
 
 
+def xml_event(
+    document: str | bytes, schema: Schema | None = None, *, limits: EventLimits = DEFAULT_EVENT_LIMITS
+) -> dict[str, Any]:
+    """The event of an XML-style document as `parse_xml` reads it, with a record for each element that has elements."""
+    event: dict[str, Any] = {}
+    for name, value in parse_xml(document, schema, limits=limits).items():
+        *records, last = name.split(".")
+        inner = event
+        for record in records:
+            inner = inner.setdefault(record, {})
+            if not isinstance(inner, dict):
+                raise EventError(f"<{record}> has both a value and elements; name one of them differently")
+        if last in inner:
+            raise EventError(f"<{last}> has both a value and elements; name one of them differently")
+        inner[last] = value
+    return event
+
+
 def _content(document: str | bytes, limits: EventLimits) -> str:
     """The document's text without its XML declaration; as bytes it must be UTF-8."""
     if len(document) > limits.document_length:

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 import msgspec
 
 from covey.errors import EventError
-from covey.events.xml import parse_xml
+from covey.events.xml import xml_event
 from covey.network.errors import FrameError
 from covey.network.frames import BAD_DATA, TOO_LARGE, wrong_shape
 from covey.network.limits import NetworkLimits
@@ -144,21 +144,9 @@ def _with_context(context: dict[str, Any], data: Any) -> dict[str, Any]:
 def _xml(body: bytes) -> dict[str, Any]:
     """The event of a document, with a record for each element that has elements."""
     try:
-        flat = parse_xml(body)
+        return xml_event(body)
     except EventError as error:
         raise FrameError(f"the body isn't a simple XML document: {error}") from None
-    event: dict[str, Any] = {}
-    for name, value in flat.items():
-        *records, last = name.split(".")
-        inner = event
-        for record in records:
-            inner = inner.setdefault(record, {})
-            if not isinstance(inner, dict):
-                raise FrameError(f"<{record}> has both a value and elements; name one of them differently")
-        if last in inner:
-            raise FrameError(f"<{last}> has both a value and elements; name one of them differently")
-        inner[last] = value
-    return event
 
 
 def _json(body: bytes) -> Any:
