@@ -29,7 +29,6 @@ LANES = {
     "spark": ("tests/spark/*", "tests/cli/test_spark_*"),
     "console": ("tests/console/test_browser.py*",),
     "lab": ("tests/lab/*",),
-    "attacks": ("tests/attacks/*",),
 }
 """Patterns of ids; the first that fits counts."""
 SPREAD = ("tests/docs/test_pages.py", "tests/simulation/test_seeds.py", "tests/spark/test_stream_crash.py")

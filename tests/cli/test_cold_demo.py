@@ -38,6 +38,7 @@ def shows_all(shown: str, folder: Path) -> None:
     assert page.findtext("body/h1") == "covey: who hears of what"
 
 
+@pytest.mark.long  # the two below are as cold
 def test_its_output_goes_to_a_file(cold: dict[str, str], tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("wb") as file:

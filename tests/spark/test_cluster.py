@@ -23,6 +23,8 @@ from tests.spark.cluster import CLASSES, QUICK, Cluster, free_port, running
 from tests.spark.cluster_driver import RULES
 from tests.spark.test_source import Broker
 
+pytestmark = pytest.mark.long  # a master, workers, executors and a driver are started for each
+
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 DRIVER = Path(__file__).with_name("cluster_driver.py")
 EVENTS = [{"n": n, "price": n * 37 % 100 + 0.5, "symbol": "abc"[n % 3]} for n in range(200)]
@@ -111,7 +113,7 @@ def connect(cluster: Cluster) -> Iterator[dict[str, Any]]:
         server.kill()
 
 
-@pytest.fixture(params=["classic", pytest.param("connect", marks=pytest.mark.long)], scope="module")
+@pytest.fixture(params=["classic", "connect"], scope="module")
 def found(request: pytest.FixtureRequest) -> dict[str, Any]:
     result: dict[str, Any] = request.getfixturevalue(request.param)
     return result
@@ -119,7 +121,7 @@ def found(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 @pytest.fixture(params=["classic_rest", "connect"], scope="module")
 def more(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What is found by steps that `make test` leaves out."""
+    """What is found by the other steps."""
     result: dict[str, Any] = request.getfixturevalue(request.param)
     return result
 
@@ -147,24 +149,20 @@ def test_what_workers_do_not_see_is_refused_before_it_starts(cluster: Cluster, f
     assert "not by Spark's workers" in reason
 
 
-@pytest.mark.long
 def test_files_and_saved_indexes_give_the_same(more: dict[str, Any]) -> None:
     assert more["files"] == MATCHES
     assert more["saved index"] == MATCHES
 
 
-@pytest.mark.long
 def test_profiles_and_compactions_come_from_the_workers(more: dict[str, Any]) -> None:
     assert more["profile"] == {"events": len(EVENTS), "attributes": ["price", "symbol"]}
     assert more["compaction"] == [["a", "a"], ["dear", "dear", "dearer", "none"]]
 
 
-@pytest.mark.long
 def test_two_streams_over_the_same_changes_write_every_match(more: dict[str, Any]) -> None:
     assert more["one stream"] == {"matches": MATCHES}
     assert more["another over the same changes"] == {"matches": MATCHES}
 
 
-@pytest.mark.long
 def test_a_table_goes_to_a_broker_and_comes_back_as_a_stream(more: dict[str, Any]) -> None:
     assert more["through a broker"] == [2 * n for n in range(20)]
