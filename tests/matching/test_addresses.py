@@ -23,6 +23,16 @@ def event(**changed: np.ndarray) -> Event:
         "out": np.zeros(8, np.int32),
         "blank": np.zeros(2, np.int32),
         "deleted": np.zeros(3, np.uint8),
+        "known": np.zeros(16, np.int64),
+        "requests": np.zeros(4, np.int64),
+        "counts": np.zeros(2, np.int64),
+        "is_text": np.zeros(6, np.uint8),
+        **{name: np.zeros(3, np.int64) for name in ("text_first", "text_last", "lowered_first", "lowered_last")},
+        "text_data": np.zeros(5, np.uint8),
+        "seen": np.zeros(7, np.int32),
+        "hit_start": np.zeros(7, np.int64),
+        "hits": np.zeros(9, np.int32),
+        "automaton": np.zeros(39, np.int64),
     }
     return Event(**{**arrays, **changed})
 
@@ -31,7 +41,8 @@ def test_each_field_has_its_address_and_shape() -> None:
     given = event()
     found = addresses(given).reshape(-1, 3)
     assert found[:, 0].tolist() == [array.ctypes.data for array in given]
-    assert found[:, 1:].tolist() == [[2, 1], [2, 1], [2, 1], [0, 1], [1, 1], [8, 1], [2, 1], [3, 1]]
+    lengths = [2, 2, 2, 0, 1, 8, 2, 3, 16, 4, 2, 6, 3, 3, 3, 3, 5, 7, 7, 9, 39]
+    assert found[:, 1:].tolist() == [[length, 1] for length in lengths]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -110,6 +111,43 @@ def test_what_is_usual_is_matched_without_python() -> None:
     assert part.segment.match_json(b"{}", part.deleted) == []
 
 
+def test_strings_of_a_saved_index_are_found(tmp_path: Path) -> None:
+    index = covey.Index()
+    index.add_many([(f"s{n}", f"company = 'a company called {n}' AND n < 3") for n in range(500)])
+    index.save(tmp_path / "rules.covey")
+    opened = covey.Index.open(tmp_path / "rules.covey")
+    for n in (0, 7, 499):
+        assert opened.match_json(json.dumps({"company": f"a company called {n}", "n": 1}).encode()) == [f"s{n}"]
+    assert opened.match_json(b'{"company": "another", "n": 1}') == []
+
+
+def test_tests_on_text_are_matched_without_python() -> None:
+    index = covey.Index()
+    index.add_many(
+        [
+            ("a", r"s ILIKE '%C:\\\\Temp%' AND n = 1"), ("b", "s LIKE 'x%y%z'"), ("c", "s RLIKE 'q[0-9]+r'"),
+            ("d", "event_text() ILIKE '%late%'"), ("e", "CAST(m AS STRING) LIKE '7%'"),
+        ]
+    )  # fmt: skip
+    (part,) = index.parts()
+
+    def match(event: dict[str, Any]) -> list[int] | None:
+        return part.segment.match_json(json.dumps(event, ensure_ascii=False).encode(), part.deleted)
+
+    assert match({"s": "in c:\\temp\n", "n": 1}) == [0]
+    assert match({"s": 'x\ty"z'}) == [1]
+    assert match({"s": "q12r"}) == [2]
+    assert match({"s": "q12"}) == []
+    assert match({"other": ["too LATE", {"s": 1}]}) == [3]
+    assert match({"s": "", "m": None}) == []
+    # What only Python knows is left to it: a term's value, and the lower case of what isn't ASCII.
+    assert match({"m": 71}) is None
+    assert index.match_json(b'{"m": 71}') == ["e"]
+    assert match({"s": "Ä"}) is None
+    assert match({"s": "© 2024 ä – C:\\Temp", "n": 1}) == [0]
+    assert match({"s": "c:\\temp", "n": 2}) == []
+
+
 def test_an_event_that_matches_more_than_there_is_room_for() -> None:
     index = covey.Index()
     index.add_many((f"s{number}", f"x < {number} OR y = 1") for number in range(5_000))
@@ -126,6 +164,31 @@ def test_an_event_that_cannot_be_coded_leaves_nothing_behind() -> None:
     assert index.match({"y": 2}) == ["b", "c"]
     assert index.match_json(b'{"x": 1, "y": [1, 2]}') == ["a"]
     assert index.match_json(b"{}") == ["c"]
+
+
+def test_an_event_with_texts_that_is_left_or_verified_leaves_nothing_behind() -> None:
+    index = covey.Index()
+    index.add_many([("a", "s ILIKE '%a%' AND t = 'x'"), ("b", "s IS NULL"), ("c", "s RLIKE 'a+b'"), ("d", "t > 'w'")])
+    index.parts()
+    assert index.match_json(b'{"s": "aab", "t": "x"}') == ["a", "c", "d"]
+    assert index.match_json(b"{}") == ["b"]
+    assert index.match_json('{"t": "x", "s": "Äa"}'.encode()) == ["a", "d"]
+    assert index.match_json(b'{"s": "ab"}') == ["c"]
+    with pytest.raises(covey.EventError):
+        index.match({"s": "ab", "t": object()})
+    assert index.match({"t": "v"}) == ["b"]
+    assert index.match({"s": "ba"}) == []
+
+
+def test_many_matches_that_are_verified_first() -> None:
+    index = covey.Index()
+    index.add_many((f"s{number}", f"s RLIKE 'x{number % 700}[a-z]' OR s LIKE 'x%'") for number in range(3_000))
+    text = " ".join(f"x{number}y" for number in range(0, 700, 2))
+    for wanted in (index.match({"s": text}), index.match_json(json.dumps({"s": text}).encode())):
+        assert wanted == [f"s{number}" for number in range(3_000)]
+    found = index.match_json(json.dumps({"s": " " + text}).encode())
+    assert found == index.match({"s": " " + text})
+    assert found == [f"s{number}" for number in range(3_000) if number % 700 % 2 == 0]
 
 
 lines_of_json = st.lists(

@@ -108,6 +108,9 @@ def test_batch_equals_single_equals_json_equals_interpreter(
     assert index.match_batch(events).to_pylist() == wanted
     assert [index.match(event) for event in events] == wanted
     assert index.match_json_lines("\n".join(map(json.dumps, events)).encode()).to_pylist() == wanted
+    for ascii_only in (True, False):
+        lines = [json.dumps(event, ensure_ascii=ascii_only).encode(errors="surrogatepass") for event in events]
+        assert [index.match_json(line) for line in lines] == wanted
     index.remove("s7")
     left = [[name for name in one if name != "s7"] for one in wanted]
     index.save(tmp_path / "rules.covey")

@@ -26,9 +26,9 @@ from typing import Any
 from covey.kernels import bundle
 
 MODULES = (
-    "planning", "single", "roots", "single_texts", "matching", "bulk_parsing", "pruning", "compiling", "splitting",
-    "literals", "sweeping", "diagrams", "json_lines", "rectangles", "merging", "restricting", "messagepack",
-    "witnesses", "encoding", "value_sets", "event_texts", "results", "scanning",
+    "single", "planning", "roots", "matching", "bulk_parsing", "pruning", "compiling", "splitting", "literals",
+    "sweeping", "diagrams", "json_lines", "rectangles", "merging", "restricting", "messagepack", "witnesses",
+    "encoding", "value_sets", "event_texts", "results", "scanning",
 )  # fmt: skip
 """All modules that have kernels, those that take longest first."""
 

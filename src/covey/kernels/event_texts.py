@@ -15,8 +15,8 @@ from covey.kernels.json_lines import space_end, string_end, unescape
 from covey.kernels.types import Bytes, FrozenBytes, Int64s
 
 _LEFT = np.int64(-1)
-_LEVELS = 62
-_MOST_KEYS = 1024
+TEXT_LEVELS = 62
+MOST_KEYS = 1024
 _MOST_DIGITS = 100
 _EXACT_DIGITS = 15
 _SEED = np.uint64(0xCBF29CE484222325)
@@ -54,7 +54,7 @@ def _is_as_written(data, first, last):
 
 
 @inner
-def _text(data, at, end, out, begin, hashes, first_key, is_object):
+def write_text(data, at, end, out, begin, hashes, first_key, is_object):
     """Write an event's text from `begin` on; gives where it ends, or _LEFT."""
     to, depth, keys, mode, texts = begin, -1, 0, _VALUE, 0
     while True:
@@ -130,14 +130,14 @@ def _text(data, at, end, out, begin, hashes, first_key, is_object):
 def event_texts(data: FrozenBytes, starts: Int64s, ends: Int64s, out: Bytes, offsets: Int64s, left: Bytes):
     """The texts of events, of which event i is data[starts[i]:ends[i]], one after the other, and where each begins.
     Those that are left to Python are marked, and empty here; so are those that were marked before."""
-    hashes, first_key = np.empty(_MOST_KEYS, np.int64), np.empty(_LEVELS, np.int64)
-    is_object = np.empty(_LEVELS, np.uint8)
+    hashes, first_key = np.empty(MOST_KEYS, np.int64), np.empty(TEXT_LEVELS, np.int64)
+    is_object = np.empty(TEXT_LEVELS, np.uint8)
     to = np.int64(0)
     for event in range(len(starts)):
         offsets[event] = to
         if left[event]:
             continue
-        written = _text(data, starts[event], ends[event], out, to, hashes, first_key, is_object)
+        written = write_text(data, starts[event], ends[event], out, to, hashes, first_key, is_object)
         if written < 0:
             left[event] = 1
         else:

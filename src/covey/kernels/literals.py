@@ -17,7 +17,13 @@ Memory layout. States are numbered breadth first, so the children of a state fol
     up_whole[r], up_rest[r]                the next shorter suffix with a literal that is decided there, and with one
                                            whose rest is still to be compared
 
-A text that has no byte above 127 is put into lower case on the way; others come with their lower case.
+Most bytes of most texts begin no literal. So as long as the automaton of "anywhere" is at its root, it is asked of the
+next bytes together whether some literal begins with them, by a hash into a row of bits:
+
+    window[row]                            how many bytes these are, four or three; 0 where a literal is too short
+    bit_start[row], bit_shift[row]         where the row's bits begin; how far a hash is shifted to be a bit's number
+
+A text is put into lower case on the way where that changes its ASCII letters alone; others come with their lower case.
 """
 
 from __future__ import annotations
@@ -26,10 +32,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from covey.kernels.jit import inlined, inner, kernel
+from covey.kernels.jit import forced, inlined, inner, kernel
 from covey.kernels.segments import row_at
 from covey.kernels.sorting import sort_integers
-from covey.kernels.types import Bytes, FrozenBytes, Int32s, Int64, Int64s, UInt16s
+from covey.kernels.types import Bytes, FrozenBytes, FrozenInt64s, Int32s, Int64, Int64s, UInt16s
 
 ANYWHERE, START, END, WHOLE = range(4)
 """Where a literal is looked for."""
@@ -38,6 +44,8 @@ IN_LOWER_CASE = 4
 ROOTS = 8
 _LEAST_DEPTH = 4
 _DENSE = 256
+_MOST_BITS = 24
+"""A row has two to the power of this many bits at most."""
 
 
 class Automaton(NamedTuple):
@@ -60,15 +68,19 @@ class Automaton(NamedTuple):
     literal_start: Int64s
     literal_bytes: Bytes
     """Literal i is bytes[start[i] : start[i + 1]], those at the end reversed."""
+    window: Int64s
+    bit_start: Int64s
+    bit_shift: Int64s
+    bits: Bytes
 
 
 class Texts(NamedTuple):
-    """Texts in Arrow's layout, and the lower case of those that aren't ASCII."""
+    """Texts in Arrow's layout, and the lower case of those in which more than ASCII letters changes."""
 
     starts: Int64s
     data: Bytes
     lowered: Int32s
-    """Which of those below a text's lower case is; -1 where it is ASCII."""
+    """Which of those below a text's lower case is, or -1."""
     lowered_starts: Int64s
     lowered_data: Bytes
 
@@ -80,7 +92,8 @@ def automaton_at(at):
         row_at(at, 0, np.int32), row_at(at, 1, np.int32), row_at(at, 2, np.int32), row_at(at, 3, np.uint8),
         row_at(at, 4, np.int32), row_at(at, 5, np.int32), row_at(at, 6, np.int32), row_at(at, 7, np.int32),
         row_at(at, 8, np.uint16), row_at(at, 9, np.int32), row_at(at, 10, np.int32), row_at(at, 11, np.int64),
-        row_at(at, 12, np.uint8),
+        row_at(at, 12, np.uint8), row_at(at, 13, np.int64), row_at(at, 14, np.int64), row_at(at, 15, np.int64),
+        row_at(at, 16, np.uint8),
     )  # fmt: skip
 
 
@@ -241,6 +254,99 @@ def build_links(roots: Int32s, label: Bytes, first_child: Int32s, own: Int32s, d
     )  # fmt: skip
 
 
+@forced
+def _lower(byte):
+    return np.uint8(byte + 32) if 65 <= byte <= 90 else np.uint8(byte)
+
+
+@inlined
+def _bit(word, shift):
+    """Which bit stands for some bytes."""
+    return np.int64((np.uint64(word) * np.uint64(0x9E3779B1) & np.uint64(0xFFFFFFFF)) >> np.uint64(shift))
+
+
+@inner
+def _starts(root, label, first_child, emit, hit_depth, window, words):
+    """The first bytes of all literals below a root, as numbers: appended to `words`. Gives these, how many there are,
+    and the length of the shortest literal of less than four bytes, or 4."""
+    states, depths = np.empty(1024, np.int64), np.empty(1024, np.int64)
+    ways = np.empty(1024, np.int64)
+    states[0], depths[0], ways[0] = root, 0, 0
+    waiting, count, shortest = 1, 0, np.int64(4)
+    while waiting:
+        waiting -= 1
+        state, depth, way = states[waiting], depths[waiting], ways[waiting]
+        ends = emit[state] >= 0 and hit_depth[emit[state]] == depth
+        if ends:
+            shortest = min(shortest, depth)
+        if depth == window or (ends and depth == 2 and window == 3):
+            more = 1 if depth == window else 256
+            words = _grown(words, count + more)
+            for last in range(more):
+                words[count] = way if more == 1 else way << 8 | last
+                count += 1
+            if depth == window:
+                continue
+        for child in range(first_child[state], first_child[state + 1]):
+            states, depths, ways = _grown(states, waiting + 1), _grown(depths, waiting + 1), _grown(ways, waiting + 1)
+            states[waiting], depths[waiting], ways[waiting] = child, depth + 1, way << 8 | np.int64(label[child])
+            waiting += 1
+    return words, count, shortest
+
+
+@kernel
+def build_bits(
+    roots: Int32s, root_row: Int32s, label: Bytes, first_child: Int32s, emit: Int32s, hit_depth: UInt16s, rows: Int64
+):
+    """window, bit_start, bit_shift and bits of an automaton."""
+    window, bit_start = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    bit_shift = np.zeros(rows, np.int64)
+    bits, used = np.zeros(1024, np.uint8), 0
+    words = np.empty(1024, np.int64)
+    for tree in range(len(roots)):
+        row = np.int64(root_row[tree])
+        if row < 0:
+            continue
+        words, count, shortest = _starts(roots[tree], label, first_child, emit, hit_depth, 4, words)
+        window[row] = 4 if shortest == 4 else 3 if shortest >= 2 else 0
+        if window[row] == 0:
+            continue
+        if window[row] == 3:
+            words, count, shortest = _starts(roots[tree], label, first_child, emit, hit_depth, 3, words)
+        size = 10
+        while size < _MOST_BITS and (1 << size) < 16 * count:
+            size += 1
+        bit_start[row], bit_shift[row] = used, 32 - size
+        larger = np.zeros(max(len(bits), used + (1 << size >> 3)), np.uint8)
+        larger[:used] = bits[:used]
+        bits = larger
+        for i in range(count):
+            bit = _bit(words[i], 32 - size)
+            bits[used + (bit >> 3)] |= np.uint8(1 << (bit & 7))
+        used += 1 << size >> 3
+    return window, bit_start, bit_shift, bits[: max(used, 1)].copy()
+
+
+@forced
+def _skip(data, at, end, lower, window, bits, start, shift):
+    """The first place from `at` on where a literal may begin, as far as a whole window is left."""
+    last = end - window
+    word, mask = np.int64(0), np.int64(0xFFFFFF) if window == 3 else np.int64(0xFFFFFFFF)
+    if at > last:
+        return at
+    for k in range(window - 1):
+        byte = data[at + k]
+        word = word << 8 | np.int64(_lower(byte) if lower else byte)
+    while at <= last:
+        byte = data[at + window - 1]
+        word = (word << 8 | np.int64(_lower(byte) if lower else byte)) & mask
+        bit = _bit(word, shift)
+        if bits[start + (bit >> 3)] >> (bit & 7) & 1:
+            return at
+        at += 1
+    return at
+
+
 @inner
 def _rest_holds(automaton, literal, depth, data, at, end):
     """Whether the text has the literal at a place, of which `depth` bytes are known to be alike."""
@@ -253,11 +359,6 @@ def _rest_holds(automaton, literal, depth, data, at, end):
         if automaton.literal_bytes[first + k] != byte:
             return False
     return True
-
-
-@inner
-def _lower(byte):
-    return np.uint8(byte + 32) if 65 <= byte <= 90 else np.uint8(byte)
 
 
 @inner
@@ -288,8 +389,15 @@ def _anywhere(automaton, tree, data, begin, end, lower, seen, stamp, hits, count
     label, first_child, fail, emit, dense = (
         automaton.label, automaton.first_child, automaton.fail, automaton.emit, automaton.dense
     )  # fmt: skip
-    state = root
-    for at in range(begin, end):
+    state, at = root, begin - 1
+    number = np.int64(automaton.root_row[tree])
+    window, start, shift = automaton.window[number], automaton.bit_start[number], automaton.bit_shift[number]
+    while at + 1 < end:
+        at += 1
+        if state == root and window:
+            at = _skip(data, at, end, lower, window, automaton.bits, start, shift)
+            if at >= end:
+                break
         byte = data[at]
         if lower:
             byte = _lower(byte)
@@ -382,25 +490,56 @@ def _trees(automaton, first_tree, data, begin, end, lower, seen, stamp, hits, co
 
 
 @inner
-def literals_in(automaton, slot, texts, number, seen, stamp, hits, count):
+def literals_in(automaton, slot, text, lowered, seen, stamp, hits, count):
     """Append the literals of an attribute that occur in a text, ascending and distinct; gives the hits and their
-    number. `seen` has a place for each hit of the automaton, with no `stamp` in it yet."""
+    number. A text is its buffer, and where it begins and ends there; `lowered` is its lower case where that isn't
+    ASCII, else it begins below 0. `seen` has a place for each hit of the automaton, with no `stamp` in it yet."""
     first_tree = slot * ROOTS
-    begin, end = texts.starts[number], texts.starts[number + 1]
     start = count
-    hits, count = _trees(automaton, first_tree, texts.data, begin, end, False, seen, stamp, hits, count)
-    lowered = texts.lowered[number]
-    if lowered < 0:
-        hits, count = _trees(
-            automaton, first_tree + IN_LOWER_CASE, texts.data, begin, end, True, seen, stamp, hits, count
-        )
+    data, begin, end = text
+    hits, count = _trees(automaton, first_tree, data, begin, end, False, seen, stamp, hits, count)
+    lower_data, lower_begin, lower_end = lowered
+    if lower_begin < 0:
+        hits, count = _trees(automaton, first_tree + IN_LOWER_CASE, data, begin, end, True, seen, stamp, hits, count)
     else:
         hits, count = _trees(
-            automaton, first_tree + IN_LOWER_CASE, texts.lowered_data, texts.lowered_starts[lowered],
-            texts.lowered_starts[lowered + 1], False, seen, stamp, hits, count,
-        )  # fmt: skip
+            automaton, first_tree + IN_LOWER_CASE, lower_data, lower_begin, lower_end, False, seen, stamp, hits, count
+        )
     sort_integers(hits[start:count])
     return hits, count
+
+
+@inner
+def changes(data, at, end, changed):
+    """Whether the lower case of a text changes more than ASCII letters; bit c of `changed` says so of a character."""
+    every = np.uint8(0)
+    for place in range(at, end):
+        every |= data[place]
+    if every < 128:
+        return False
+    while at < end:
+        byte = np.int64(data[at])
+        if byte < 0xC0:
+            at += 1
+            continue
+        if byte < 0xE0:
+            code, size = (byte & 31) << 6 | np.int64(data[at + 1] & 63), 2
+        elif byte < 0xF0:
+            code, size = (byte & 15) << 12 | np.int64(data[at + 1] & 63) << 6 | np.int64(data[at + 2] & 63), 3
+        else:
+            code = (byte & 7) << 18 | np.int64(data[at + 1] & 63) << 12 | np.int64(data[at + 2] & 63) << 6
+            code, size = code | np.int64(data[at + 3] & 63), 4
+        if code < 8 * len(changed) and changed[code >> 3] >> (code & 7) & 1:
+            return True
+        at += size
+    return False
+
+
+@kernel
+def mark_changing(starts: FrozenInt64s, data: FrozenBytes, changed: FrozenBytes, marks: Bytes):
+    """Mark the texts whose lower case changes more than ASCII letters."""
+    for text in range(len(starts) - 1):
+        marks[text] = changes(data, starts[text], starts[text + 1], changed)
 
 
 @kernel
@@ -413,6 +552,12 @@ def find_literals(automaton_addresses: Int64s, slot: Int64, text_addresses: Int6
     seen = np.full(len(automaton.hit_literal), -1, np.int32)
     count = 0
     for text in range(number):
-        hits, count = literals_in(automaton, slot, texts, text, seen, np.int32(text), hits, count)
+        begin, end, other = np.int64(-1), np.int64(-1), texts.lowered[text]
+        if other >= 0:
+            begin, end = texts.lowered_starts[other], texts.lowered_starts[other + 1]
+        hits, count = literals_in(
+            automaton, slot, (texts.data, texts.starts[text], texts.starts[text + 1]),
+            (texts.lowered_data, begin, end), seen, np.int32(text), hits, count,
+        )  # fmt: skip
         offsets[text + 1] = count
     return offsets, hits[:count].copy()

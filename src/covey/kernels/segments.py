@@ -86,8 +86,13 @@ BLOCK = 1 << BLOCK_BITS
 
 class Event(NamedTuple):
     """One event, and room for what it matches. Where kinds[a] is 0, codes[a] is the code; else it is to be found by
-    searching numbers[a] among the constants of kind kinds[a] - 1. Who matches it puts `blank` codes and no kinds back,
-    which is what an event without attributes has."""
+    searching numbers[a] among the constants of kind kinds[a] - 1. Who matches it puts `blank` codes, no kinds and no
+    texts back, which is what an event without attributes has.
+
+    Of a segment with patterns the rows behind the attributes' are those of slots (`matching.text_index`): the value of
+    slot s is number 2 s + 1, and 2 s stands for none. Its text is text_data[text_first[s]:text_last[s]], and in lower
+    case, where that changes more than ASCII letters, text_data[lowered_first[s]:lowered_last[s]]; else lowered_first is
+    -1."""
 
     codes: Int32Table
     kinds: Int8s
@@ -98,28 +103,30 @@ class Event(NamedTuple):
     blank: Int32s
     deleted: Bytes
     """A bitmap of the segment's subscriptions that are gone."""
-
-
-class TextEvent(NamedTuple):
-    """One event of a segment with patterns, coded as an `Event` is. Texts come by rising slots, and -1 ends them."""
-
-    codes: Int32Table
-    kinds: Int8s
-    numbers: Float64s
-    pattern_start: Int64s
-    pattern_truth: Bytes
-    out: Int32s
     known: Int64s
+    """What was verified of this event (`matching.Patterns`)."""
     requests: Int64s
+    """What must be verified."""
+    counts: Int64s
+    """How many requests there are, and how many events were scanned."""
     is_text: Bytes
-    text_slot: Int32s
-    text_start: Int64s
+    """By number."""
+    text_first: Int64s
+    text_last: Int64s
+    lowered_first: Int64s
+    lowered_last: Int64s
     text_data: Bytes
-    lowered: Int32s
-    lowered_start: Int64s
-    lowered_data: Bytes
     seen: Int32s
-    stamp: Int32s
+    """Of each hit of the automaton the event that it was last found in."""
+    hit_start: Int64s
+    hits: Int32s
+    """The literals that occur, by number, with room for all that there are."""
+    automaton: Int64s
+    """Where the automaton's arrays lie (`literals`)."""
+
+
+REQUESTS, SCANNED = range(2)
+"""Places in an event's `counts`."""
 
 
 def addresses(arrays: NamedTuple) -> Any:
@@ -140,9 +147,8 @@ def addresses(arrays: NamedTuple) -> Any:
 PATTERN_TRUTH = Event._fields.index("pattern_truth")
 OUT = Event._fields.index("out")
 DELETED = Event._fields.index("deleted")
-KNOWN = TextEvent._fields.index("known")
-TEXT_DATA = TextEvent._fields.index("text_data")
-LOWERED_DATA = TextEvent._fields.index("lowered_data")
+KNOWN = Event._fields.index("known")
+TEXT_DATA = Event._fields.index("text_data")
 
 
 def relocate(at: Any, field: int, array: Any) -> None:
@@ -195,18 +201,10 @@ def event_at(at):
     return Event(
         table_at(at, 0, np.int32), row_at(at, 1, np.int8), row_at(at, 2, np.float64), row_at(at, 3, np.int64),
         row_at(at, 4, np.uint8), row_at(at, 5, np.int32), row_at(at, 6, np.int32), row_at(at, 7, np.uint8),
-    )  # fmt: skip
-
-
-@inlined
-def text_event_at(at):
-    """Views on the arrays of an event with texts, in the order of its fields."""
-    return TextEvent(
-        table_at(at, 0, np.int32), row_at(at, 1, np.int8), row_at(at, 2, np.float64), row_at(at, 3, np.int64),
-        row_at(at, 4, np.uint8), row_at(at, 5, np.int32), row_at(at, 6, np.int64), row_at(at, 7, np.int64),
-        row_at(at, 8, np.uint8), row_at(at, 9, np.int32), row_at(at, 10, np.int64), row_at(at, 11, np.uint8),
-        row_at(at, 12, np.int32), row_at(at, 13, np.int64), row_at(at, 14, np.uint8), row_at(at, 15, np.int32),
-        row_at(at, 16, np.int32),
+        row_at(at, 8, np.int64), row_at(at, 9, np.int64), row_at(at, 10, np.int64), row_at(at, 11, np.uint8),
+        row_at(at, 12, np.int64), row_at(at, 13, np.int64), row_at(at, 14, np.int64), row_at(at, 15, np.int64),
+        row_at(at, 16, np.uint8), row_at(at, 17, np.int32), row_at(at, 18, np.int64), row_at(at, 19, np.int32),
+        row_at(at, 20, np.int64),
     )  # fmt: skip
 
 

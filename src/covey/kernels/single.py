@@ -1,9 +1,12 @@
 """One event against a segment: its numbers are searched for, and every table is asked where the event belongs.
 
-Python hands over two numbers, where the segment's and the event's addresses lie (`segments`); the event's codes, and
-room for what it matches, are arrays that a thread keeps. Afterwards they are as of an event without attributes again,
-so that Python needs to write only what an event has. The JSON of an event is read here too: attributes are found as
-`json_lines` finds them and coded at once, strings by a hash of their bytes.
+Python hands over two numbers, where the segment's and the event's addresses lie (`segments`); the event's codes, its
+texts, and room for what it matches, are arrays that a thread keeps. Afterwards they are as of an event without
+attributes again, so that Python needs to write only what an event has. The JSON of an event is read here too:
+attributes are found as `json_lines` finds them and coded at once, strings by a hash of their bytes.
+
+Where a segment has patterns, the event's texts are scanned for literals first. What these leave open must be verified:
+it is written to the event's `requests`, and the event is matched again once Python knows it.
 
 Memory layout of strings: the constants of attribute a are texts slots[i], i from slot_first[a] to slot_first[a + 1],
 open addressing by hash, -1 where a slot is free; text t is text_bytes[text_starts[t]:text_starts[t + 1]], in ascending
@@ -17,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from covey.kernels.encoding import code_of, split
+from covey.kernels.event_texts import write_text
 from covey.kernels.jit import forced, inlined, inner, kernel
 from covey.kernels.json_lines import (
     DOUBLE,
@@ -29,14 +33,28 @@ from covey.kernels.json_lines import (
     Found,
     Names,
     read_object,
+    unescape,
 )
-from covey.kernels.matching import MOST_NODES, atom, decide, find_partition
+from covey.kernels.literals import automaton_at, changes, literals_in
+from covey.kernels.matching import (
+    MOST_NODES,
+    Truths,
+    asked,
+    atom,
+    decide,
+    find_partition,
+    text_atom,
+    text_decide,
+)
 from covey.kernels.opcodes import BOOLEAN as BOOLEAN_KIND
 from covey.kernels.opcodes import NUMBER as NUMBER_KIND
 from covey.kernels.opcodes import STRING as STRING_KIND
+from covey.kernels.opcodes import TEXT_KEY
 from covey.kernels.segments import (
     BLOCK,
     BLOCK_BITS,
+    REQUESTS,
+    SCANNED,
     Event,
     Segment,
     addresses_at,
@@ -60,11 +78,17 @@ from covey.kernels.types import (
 )
 
 LEFT = -1
-"""The event is one that Python must read; there is always room for more matches than one."""
+"""The event is one that Python must read."""
+VERIFY = -2
+"""Its requests must be verified first. There is always room for more matches than two, so what is less than this says
+how many there are."""
 _SEGMENT_FIELDS = len(Segment._fields)
 _EVENT_FIELDS = len(Event._fields)
 _SEED = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
+_FEW = 64
+"""So many swept entries are decided one by one, since a test that fails ends it."""
+_MOST_SCANNED = 1 << 30
 
 
 class Reader(NamedTuple):
@@ -89,6 +113,20 @@ class Reader(NamedTuple):
     lengths: Int32Table
     seen: Int64s
     stack: Int64s
+    slot_of: Int32s
+    """[attribute]: its slot of texts, or -1."""
+    folds: Bytes
+    """[slot]: 1 where literals are looked for in lower case."""
+    left_if_there: Bytes
+    """[attribute]: 1 where a term takes its value from it, which Python computes."""
+    event_text: Int64s
+    """The attribute that is all that an event says, if there is one."""
+    text_keys: Int64s
+    text_key_first: Int64s
+    text_is_object: Bytes
+    """Room for writing that text (`event_texts`)."""
+    changed: Bytes
+    """Which characters the lower case changes (`literals.changes`)."""
 
 
 _READER_FIELDS = len(Reader._fields)
@@ -101,18 +139,32 @@ def _reader_at(at):
         row_at(at, 4, np.int64), row_at(at, 5, np.uint8), row_at(at, 6, np.int64), row_at(at, 7, np.int32),
         row_at(at, 8, np.int64), row_at(at, 9, np.uint8), row_at(at, 10, np.uint8), row_at(at, 11, np.uint8),
         table_at(at, 12, np.uint8), table_at(at, 13, np.int64), table_at(at, 14, np.int32), row_at(at, 15, np.int64),
-        row_at(at, 16, np.int64),
+        row_at(at, 16, np.int64), row_at(at, 17, np.int32), row_at(at, 18, np.uint8), row_at(at, 19, np.uint8),
+        row_at(at, 20, np.int64), row_at(at, 21, np.int64), row_at(at, 22, np.int64), row_at(at, 23, np.uint8),
+        row_at(at, 24, np.uint8),
+    )  # fmt: skip
+
+
+@inlined
+def _truths_of(event, segment):
+    """What tells the truth of a segment's patterns for an event."""
+    return Truths(
+        event.pattern_start, event.pattern_truth, event.is_text, event.hit_start, event.hits, event.known,
+        segment.pattern_mode, segment.needed_start, segment.needed,
     )  # fmt: skip
 
 
 @inner
-def _sweep_one(event, segment, last):
+def _sweep_one(event, segment, truths, has_patterns, last):
     """The swept entries for one event: EvalBDD, every atom once and every node bottom up, without a branch."""
     sweep_atoms, codes, out, deleted = segment.sweep_atoms, event.codes, event.out, event.deleted
     atoms = np.empty(len(sweep_atoms), np.uint8)
     for number in range(len(sweep_atoms)):
-        packed = sweep_atoms[number, 0]
-        atoms[number] = atom(packed & 0xFF, sweep_atoms[number, 1], sweep_atoms[number, 2], codes[packed >> 8, 0])
+        packed, code = sweep_atoms[number, 0], codes[sweep_atoms[number, 0] >> 8, 0]
+        if has_patterns:
+            atoms[number] = text_atom(packed & 0xFF, sweep_atoms[number, 1], sweep_atoms[number, 2], code, truths)
+        else:
+            atoms[number] = atom(packed & 0xFF, sweep_atoms[number, 1], sweep_atoms[number, 2], code)
     values = np.empty(MOST_NODES, np.uint8)
     values[0], values[1] = 0, 1
     found = 0
@@ -148,7 +200,7 @@ def _double_code(value, attribute, kind, segment):
 
 
 @forced
-def _entries(table, partition, event, segment, found):
+def _entries(table, partition, event, segment, truths, has_patterns, found):
     """The entries of a partition for one event, behind what is `found` already; gives how many there are then."""
     first, last = segment.partition_entry[partition], segment.partition_entry[partition + 1]
     codes, out = event.codes, event.out
@@ -171,11 +223,23 @@ def _entries(table, partition, event, segment, found):
             while entry + 1 < last and segment.block_high[(entry + 1) >> BLOCK_BITS] < code:
                 entry = (entry + 1) | (BLOCK - 1)
             continue
-        count = np.int64(segment.entry_nodes[entry])
-        if count and not decide(np.int64(segment.entry_start[entry]), count, 0, codes, segment.nodes):
+        start, count = np.int64(segment.entry_start[entry]), np.int64(segment.entry_nodes[entry])
+        told = np.int64(1)
+        if count:
+            if has_patterns:
+                told = text_decide(start, count, 0, codes, segment.nodes, truths)
+            else:
+                told = np.int64(decide(start, count, 0, codes, segment.nodes))
+        if told == 0:
             continue
         subscription = segment.entry_subscription[entry]
         if event.deleted[subscription >> 3] >> (subscription & 7) & 1:
+            continue
+        if has_patterns and told < 0:
+            pending = event.counts[REQUESTS]
+            if pending < len(event.requests):
+                event.requests[pending] = asked(-told - 1, 0, codes, segment.nodes)
+                event.counts[REQUESTS] = pending + 1
             continue
         if found < len(out):
             out[found] = subscription
@@ -184,23 +248,36 @@ def _entries(table, partition, event, segment, found):
 
 
 @forced
-def _match(event, segment):
-    """All subscriptions that an event's codes match, ascending and distinct, into its `out`; gives how many, or what is
-    needed, less than 0, where there is no room for all with their repetitions. The event is left as it is then."""
+def _match(event, segment, has_patterns):
+    """All subscriptions that an event's codes match, ascending and distinct, into its `out`; gives how many, VERIFY, or
+    what is needed, less than 0, where there is no room for all with their repetitions. The event is left as it is
+    then."""
     codes, out = event.codes, event.out
+    truths = _truths_of(event, segment)
     found = np.int64(0)
     for table in range(len(segment.pivot)):
+        if has_patterns and segment.keys[table, 1] == TEXT_KEY:
+            row = segment.keys[table, 0]
+            first = segment.lookup_start[table] - segment.first_literal[row - len(segment.sizes)]
+            for k in range(event.hit_start[codes[row, 0]], event.hit_start[codes[row, 0] + 1]):
+                partition = np.int64(segment.lookup[first + event.hits[k]])
+                if partition >= 0:
+                    found = _entries(table, partition, event, segment, truths, True, found)
+            continue
         partition = find_partition(table, 0, codes, segment)
         if partition < 0:
             continue
-        if table == 0 and segment.keys[0, 0] < 0 and segment.pivot[0] < 0:
-            found = np.int64(_sweep_one(event, segment, segment.partition_entry[partition + 1]))
+        is_swept = table == 0 and segment.keys[0, 0] < 0 and segment.pivot[0] < 0
+        if is_swept and segment.partition_entry[partition + 1] > _FEW:
+            last = segment.partition_entry[partition + 1]
+            found = np.int64(_sweep_one(event, segment, truths, has_patterns, last))
         else:
-            found = _entries(table, partition, event, segment, found)
+            found = _entries(table, partition, event, segment, truths, has_patterns, found)
+    if has_patterns and event.counts[REQUESTS]:
+        return np.int64(VERIFY)
     if found > len(out):
         return -found
-    for attribute in range(len(event.blank)):
-        codes[attribute, 0] = event.blank[attribute]
+    _put_back(event, has_patterns)
     for i in range(1, found):
         if out[i] < out[i - 1]:
             sort_integers(out[:found])
@@ -213,10 +290,44 @@ def _match(event, segment):
     return distinct
 
 
+@forced
+def _put_back(event, has_patterns):
+    """What an event without attributes has."""
+    for row in range(len(event.blank)):
+        event.codes[row, 0] = event.blank[row]
+    if has_patterns:
+        for number in range(len(event.is_text)):
+            event.is_text[number] = 0
+
+
+@inner
+def _scan(event, segment):
+    """Find the literals that occur in the event's texts."""
+    automaton = automaton_at(event.automaton)
+    stamp = event.counts[SCANNED] + 1
+    if stamp > _MOST_SCANNED:
+        stamp = np.int64(1)
+        for hit in range(len(event.seen)):
+            event.seen[hit] = 0
+    event.counts[SCANNED], event.counts[REQUESTS] = stamp, 0
+    slots = len(segment.first_literal) - 1
+    hits, count = event.hits, np.int64(0)
+    for slot in range(slots):
+        event.hit_start[2 * slot] = event.hit_start[2 * slot + 1] = count
+        if event.is_text[2 * slot + 1] and segment.first_literal[slot + 1] > segment.first_literal[slot]:
+            hits, count = literals_in(
+                automaton, slot, (event.text_data, event.text_first[slot], event.text_last[slot]),
+                (event.text_data, event.lowered_first[slot], event.lowered_last[slot]), event.seen, np.int32(stamp),
+                hits, count,
+            )  # fmt: skip
+    event.hit_start[2 * slots] = count
+
+
 @kernel
 def match_one(segment_address: Int64, event_address: Int64):
-    """All subscriptions that one event matches, ascending and distinct, into its `out`: gives how many. Where that has
-    no room for them it gives what is needed, less than 0, and can be called again with more."""
+    """All subscriptions that one event matches, ascending and distinct, into its `out`: gives how many. It gives VERIFY
+    where its requests must be verified, and where there is no room for what it matches how much is needed, less than 0;
+    `match_again` is to be called then."""
     segment = segment_at(addresses_at(segment_address, _SEGMENT_FIELDS))
     event = event_at(addresses_at(event_address, _EVENT_FIELDS))
     for attribute in range(len(event.kinds)):
@@ -224,7 +335,21 @@ def match_one(segment_address: Int64, event_address: Int64):
         if kind:
             event.codes[attribute, 0] = _double_code(event.numbers[attribute], attribute, kind - 1, segment)
             event.kinds[attribute] = 0
-    return _match(event, segment)
+    if len(segment.first_literal) > 1:
+        _scan(event, segment)
+        return _match(event, segment, True)
+    return _match(event, segment, False)
+
+
+@kernel
+def match_again(segment_address: Int64, event_address: Int64):
+    """As `match_one` for an event that was tried before."""
+    segment = segment_at(addresses_at(segment_address, _SEGMENT_FIELDS))
+    event = event_at(addresses_at(event_address, _EVENT_FIELDS))
+    if len(segment.first_literal) > 1:
+        event.counts[REQUESTS] = 0
+        return _match(event, segment, True)
+    return _match(event, segment, False)
 
 
 @forced
@@ -287,37 +412,94 @@ def _text_code(data, first, last, attribute, segment, reader):
     return np.int32(base + 2 * (low - start))
 
 
-@kernel
-def match_json(data: PythonBytes, segment_address: Int64, event_address: Int64, reader_address: Int64):
-    """As `match_one` for an event's JSON; LEFT where Python must read it. Where there is no room for what it matches,
-    the event's codes are there for `match_one`."""
-    segment = segment_at(addresses_at(segment_address, _SEGMENT_FIELDS))
-    event = event_at(addresses_at(event_address, _EVENT_FIELDS))
-    reader = _reader_at(addresses_at(reader_address, _READER_FIELDS))
+@forced
+def _take_text(first, last, slot, event, segment, reader):
+    """Make what stands in the event's texts that of a slot; False where its lower case must be made first."""
+    if reader.folds[slot] and changes(event.text_data, first, last, reader.changed):
+        return False
+    event.text_first[slot], event.text_last[slot], event.lowered_first[slot] = first, last, -1
+    event.is_text[2 * slot + 1] = 1
+    event.codes[len(segment.sizes) + slot, 0] = 2 * slot + 1
+    return True
+
+
+@inner
+def _code_text(content, first, length, attribute, slot, to, event, segment, reader):
+    """Code a string of an event, which stands in its JSON or, where the length is below 0, has escapes there; if it has
+    a slot, it is written to the event's texts. Gives where these end, or LEFT."""
+    data, last = content, first + length
+    if length < 0:
+        last = unescape(content, first, first - length, event.text_data, to)
+        data, first, to = event.text_data, to, last
+    event.codes[attribute, 0] = _text_code(data, first, last, attribute, segment, reader)
+    if slot < 0:
+        return to
+    if length >= 0:
+        for at in range(length):
+            event.text_data[to + at] = data[first + at]
+        first, last, to = to, to + length, to + length
+    return to if _take_text(first, last, slot, event, segment, reader) else np.int64(LEFT)
+
+
+@inner
+def _code_json(content, event, segment, reader):
+    """Read an event's JSON and code it; gives 0, or LEFT."""
     names = Names(reader.table, reader.parents, reader.attributes, reader.inner, reader.key_starts, reader.keys)
     found = Found(reader.lines, reader.kinds, reader.bits, reader.lengths)
-    content = np.frombuffer(data, np.uint8)
     for attribute in range(len(reader.kinds)):
         reader.kinds[attribute, 0] = MISSING
     for node in range(len(reader.seen)):
         reader.seen[node] = 0
     if read_object(content, 0, len(content), 0, names, found, reader.seen, reader.stack) != EVENT:
         return np.int64(LEFT)
+    to = np.int64(0)
     for attribute in range(len(reader.kinds)):
         kind, bits = reader.kinds[attribute, 0], reader.bits[attribute, 0]
-        if kind > RECORD or (kind == STRING and reader.lengths[attribute, 0] < 0):
-            for done in range(attribute):
-                event.codes[done, 0] = event.blank[done]
+        if kind == MISSING or kind == NULL:
+            continue
+        if kind > RECORD or reader.left_if_there[attribute]:
             return np.int64(LEFT)
-        if kind == MISSING or kind == NULL or kind == RECORD:
+        if kind == RECORD:
             continue
         if kind == STRING:
-            code = _text_code(content, bits, bits + reader.lengths[attribute, 0], attribute, segment, reader)
+            length, slot = np.int64(reader.lengths[attribute, 0]), np.int64(reader.slot_of[attribute])
+            to = _code_text(content, bits, length, attribute, slot, to, event, segment, reader)
+            if to < 0:
+                return np.int64(LEFT)
         elif kind == DOUBLE:
-            code = _double_code(np.int64(bits).view(np.float64), attribute, NUMBER_KIND, segment)
+            event.codes[attribute, 0] = _double_code(np.int64(bits).view(np.float64), attribute, NUMBER_KIND, segment)
         else:
             value, remainder = split(np.int64(bits))
             where = NUMBER_KIND if kind == INTEGER else BOOLEAN_KIND
-            code = _number_code(value, remainder, attribute, where, segment)
-        event.codes[attribute, 0] = code
-    return _match(event, segment)
+            event.codes[attribute, 0] = _number_code(value, remainder, attribute, where, segment)
+    for place in range(len(reader.event_text)):
+        attribute = reader.event_text[place]
+        end = write_text(
+            content, 0, len(content), event.text_data, to, reader.text_keys, reader.text_key_first,
+            reader.text_is_object,
+        )  # fmt: skip
+        if end < 0:
+            return np.int64(LEFT)
+        event.codes[attribute, 0] = _text_code(event.text_data, to, end, attribute, segment, reader)
+        slot = np.int64(reader.slot_of[attribute])
+        if slot >= 0 and not _take_text(to, end, slot, event, segment, reader):
+            return np.int64(LEFT)
+    return np.int64(0)
+
+
+@kernel
+def match_json(data: PythonBytes, segment_address: Int64, event_address: Int64, reader_address: Int64):
+    """As `match_one` for an event's JSON; LEFT where Python must read it. There is room for twice that many bytes
+    in the event's texts."""
+    segment = segment_at(addresses_at(segment_address, _SEGMENT_FIELDS))
+    event = event_at(addresses_at(event_address, _EVENT_FIELDS))
+    reader = _reader_at(addresses_at(reader_address, _READER_FIELDS))
+    content = np.frombuffer(data, np.uint8)
+    has_patterns = len(segment.first_literal) > 1
+    if _code_json(content, event, segment, reader) < 0:
+        _put_back(event, has_patterns)
+        return np.int64(LEFT)
+    if has_patterns:
+        _scan(event, segment)
+        return _match(event, segment, True)
+    return _match(event, segment, False)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import threading
-from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,23 +25,18 @@ from covey.kernels.opcodes import BOOLEAN, KINDS, LIST, NUMBER, STRING, TIMESTAM
 from covey.matching.coding import MISSING, CodeSpaces
 from covey.matching.formulas import BatchFormulas
 from covey.matching.lowering import number_pair
+from covey.matching.one_event import EncodedEvent
 from covey.matching.pattern_values import PatternBatch, PatternValues
-from covey.matching.text_events import EncodedTextEvent
 from covey.matching.text_index import TextIndex
 
 _kernels = on_demand("encoding")
-_segments = on_demand("segments")
 
 PADDING = 64
 """Codes that kernels may read past the last event."""
 _GRID_FROM = 64
-_FIRST_ROOM = 1024
-"""Matches of one event that there is room for at first."""
 _EXACT = 2**53
 _NO_ROWS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 _NO_GRID: NDArray[np.int32] = np.empty(0, dtype=np.int32)
-_NO_STARTS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-_NO_TRUTH: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
 _NUMBER = 1 + NUMBER
 _KIND_OF_PIECE = {"int": NUMBER, "double": NUMBER, "bigint": NUMBER, "boolean": BOOLEAN, "timestamp": TIMESTAMP}
 
@@ -80,44 +74,6 @@ class _Run(NamedTuple):
     """For strings the codes of the distinct ones, whose numbers `values` has."""
 
 
-class EncodedEvent:
-    """Buffers for one event, reused by a thread. Where kinds[a] is 0, codes[a] holds the code; else it is to be found
-    by searching numbers[a] among the constants of kind kinds[a] - 1. The kernel puts them back to what an event without
-    attributes has. Writing to `array` is faster than to NumPy, and so is reading."""
-
-    def __init__(self, missing: NDArray[np.int32]) -> None:
-        attributes = rows = len(missing)
-        self.codes = array("i", missing.tobytes())
-        self.kinds = array("b", bytes(attributes))
-        self.numbers = array("d", bytes(8 * attributes))
-        self.code_view = (
-            np.frombuffer(self.codes, dtype=np.int32).reshape(rows, 1) if rows else np.zeros((0, 1), np.int32)
-        )
-        self.kind_view = np.frombuffer(self.kinds, dtype=np.int8) if attributes else np.zeros(0, np.int8)
-        self.number_view = np.frombuffer(self.numbers, dtype=np.float64) if attributes else np.zeros(0)
-        self.missing = missing
-        self.out = array("i", bytes(4 * _FIRST_ROOM))
-        self.deleted: NDArray[np.uint8] = np.zeros(1, dtype=np.uint8)
-        self._addresses: NDArray[np.int64] = _segments.addresses(
-            _segments.Event(
-                self.code_view, self.kind_view, self.number_view, _NO_STARTS, _NO_TRUTH,
-                np.frombuffer(self.out, dtype=np.int32), missing, self.deleted,
-            )
-        )  # fmt: skip
-        self.address: int = self._addresses.ctypes.data
-        """Where kernels find all that."""
-
-    def take_deleted(self, deleted: NDArray[np.uint8]) -> None:
-        """Which subscriptions are gone."""
-        self.deleted = deleted
-        _segments.relocate(self._addresses, _segments.DELETED, deleted)
-
-    def make_room(self, count: int) -> None:
-        """Room for so many matches."""
-        self.out = array("i", bytes(4 * count))
-        _segments.relocate(self._addresses, _segments.OUT, np.frombuffer(self.out, dtype=np.int32))
-
-
 class Encoder:
     """Codes for one segment."""
 
@@ -147,12 +103,16 @@ class Encoder:
             self.missing[a] = self.code(a, value)
         self.pattern_attributes = {a: len(names) + slot for slot, a in enumerate(texts.attribute.tolist())}
         self.patterns = PatternValues(names, patterns, texts, self._defaults)
-        self._slot_of_name = {names[a]: slot for slot, a in enumerate(texts.attribute.tolist())}
-        self._default_values: dict[int, Value] = {
-            slot: self._defaults[a]
+        self.slot_of = [-1] * len(names)
+        """[attribute]: its slot of texts, or -1."""
+        for slot, a in enumerate(texts.attribute.tolist()):
+            self.slot_of[a] = slot
+        self._index = texts
+        self._default_texts = [
+            (slot, names[a], default)
             for slot, a in enumerate(texts.attribute.tolist())
-            if isinstance(self._defaults.get(a), str)
-        }
+            if isinstance(default := self._defaults.get(a), str)
+        ]
 
     @property
     def rows(self) -> int:
@@ -220,13 +180,16 @@ class Encoder:
         """One event for the kernel that matches single events. Numbers are left to the kernel to search for."""
         one = self.buffers()
         try:
-            self._encode_values(event, one)
+            if self._index.slots:
+                self._encode_texts(event, one)
+            else:
+                self._encode_values(event, one)
         except BaseException:
             self._local.event = None  # it holds half an event
             raise
         return one
 
-    def _encode_values(self, event: Mapping[str, Any], one: EncodedEvent | EncodedTextEvent) -> None:
+    def _encode_values(self, event: Mapping[str, Any], one: EncodedEvent) -> None:
         codes, kinds, numbers = one.codes, one.kinds, one.numbers
         find, words = self._number_of_name.get, self._words
         for name, value in event.items() if len(event) <= self._most_named else self._named(event):
@@ -248,15 +211,50 @@ class Encoder:
                 if known is not None:
                     codes[attribute] = self.code(attribute, known)
 
-    def encode_text_event(self, event: Mapping[str, Any]) -> EncodedTextEvent:
-        """The same for a segment with patterns."""
-        one: EncodedTextEvent | None = getattr(self._local, "text_event", None)
-        if one is None:
-            one = self._local.text_event = EncodedTextEvent(len(self.names), self.patterns, self.missing)
-        one.begin()
-        self._encode_values(event, one)
-        self._encode_patterns(event, one)
-        return one
+    def _encode_texts(self, event: Mapping[str, Any], one: EncodedEvent) -> None:
+        """The same for a segment with patterns, which texts and lists are asked for besides."""
+        codes, kinds, numbers = one.codes, one.kinds, one.numbers
+        find, words, slot_of, ignores_case = (
+            self._number_of_name.get, self._words, self.slot_of, self.patterns.ignores_case
+        )  # fmt: skip
+        one.no_texts()
+        if has_dense := self.patterns.has_dense:
+            one.values = {}
+        for name, value in event.items() if len(event) <= self._most_named else self._named(event):
+            attribute = find(name)
+            if attribute is None or value is None:
+                continue
+            kind = type(value)
+            if kind is str:
+                code = words[attribute](value)
+                codes[attribute] = self._gap_code(attribute, value) if code is None else code
+            elif kind is float or (kind is int and -_EXACT <= value <= _EXACT):
+                numbers[attribute] = value
+                kinds[attribute] = _NUMBER
+                continue
+            elif isinstance(value, Mapping) or (value := event_value(value, name)) is None:
+                continue
+            else:
+                codes[attribute] = self.code(attribute, value)
+            slot = slot_of[attribute]
+            if slot < 0:
+                continue
+            if isinstance(value, str):
+                one.add_text(slot, value, ignores_case[slot])
+            elif isinstance(value, tuple):
+                one.add_list(slot)
+            else:
+                continue
+            if has_dense:
+                one.values[slot] = value
+        for slot, name, default in self._default_texts:
+            value = event.get(name)
+            if value is None or (not isinstance(value, Mapping) and event_value(value, name) is None):
+                one.add_text(slot, default, ignores_case[slot])
+                if has_dense:
+                    one.values[slot] = default
+        if has_dense:
+            self.patterns.encode_event(one)
 
     def _named(self, event: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Of an event with many attributes those that there are names for."""
@@ -267,7 +265,7 @@ class Encoder:
         """This thread's room for one event."""
         one: EncodedEvent | None = getattr(self._local, "event", None)
         if one is None:
-            one = EncodedEvent(self.missing)
+            one = EncodedEvent(self.missing, self._index)
             self._local.event = one
         return one
 
@@ -286,29 +284,6 @@ class Encoder:
         if not self._spaces.ordered_texts[attribute]:
             return base  # all gaps are alike
         return base + 2 * bisect_left(self._sorted_texts(attribute), text)
-
-    def _encode_patterns(self, event: Mapping[str, Any], one: EncodedTextEvent) -> None:
-        first = len(self.names)
-        values = one.values = dict(self._default_values)
-        find = self._slot_of_name.get
-        for name, value in event.items() if len(event) <= self._most_named else self._named(event):
-            slot = find(name)
-            if slot is None or value is None:
-                continue
-            if type(value) is not str and not isinstance(value, str):
-                plain = isinstance(value, (bool, int, float, Mapping))
-                value = value if plain else event_value(value, name)
-                if value is None:
-                    continue
-                values.pop(slot, None)
-                if not isinstance(value, tuple):
-                    continue
-            values[slot] = value
-        for slot in values:
-            one.codes[first + slot] = 2 * slot + 1
-        truth = self.patterns.encode_event(values, one.texts)
-        if truth is not None:
-            one.take_truth(truth)
 
     def prepare(self, columns: Columns) -> Encoded:
         """What is shared by all chunks of a batch: codes of distinct strings, and what patterns are asked of."""

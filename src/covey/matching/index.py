@@ -649,7 +649,7 @@ class Index:
         """One event without a Python object for it; None where it, or what is asked of it, needs one."""
         state = self._state
         sealed = state.sealed
-        if self._schema is not None or state.terms or self.nan_is_missing:
+        if self._schema is not None or state.only_spark or self.nan_is_missing:
             return None
         if state.head:
             if state.compiled.head is None:

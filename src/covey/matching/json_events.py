@@ -1,7 +1,9 @@
 """One event as JSON for one segment: what the kernel needs to read it, code it and match it in a single call.
 
-The kernel takes what is usual and leaves the rest to Python (`kernels/json_lines.py` says what); segments with patterns
-are left to Python too. Tables of a segment's strings are made when it is first matched in this way.
+The kernel takes what is usual and leaves the rest to Python (`kernels/json_lines.py` says what): also an event with a
+text whose lower case is asked for and changes more than ASCII letters, and one that has attributes which terms take
+their values from. Segments are left to Python as a whole where patterns are evaluated beforehand, and where a term has
+a value for events without its attributes. Tables of a segment's strings are made when it is first matched in this way.
 """
 
 from __future__ import annotations
@@ -13,51 +15,86 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.events.byte_batches import name_tree
+from covey.filters.terms import EVENT_TEXT, is_path, is_presence, term_of
 from covey.kernels import on_demand
 from covey.kernels.opcodes import KINDS, STRING
 from covey.matching.coding import CodeSpaces
-from covey.matching.encoding import EncodedEvent, Encoder
+from covey.matching.encoding import Encoder
+from covey.matching.one_event import EncodedEvent
+from covey.matching.text_index import changed_by_lower_case, utf8
 
 _segments = on_demand("segments")
 _single = on_demand("single")
 _json_lines = on_demand("json_lines")
+_event_texts = on_demand("event_texts")
+
+_NO_KEY = "\0"
+"""How the names of what is no attribute begin here; no key of JSON does that is read by the kernel."""
+
+
+def json_reader(names: list[str], spaces: CodeSpaces, encoder: Encoder) -> JsonReader | None:
+    """How events are read for a segment; None where Python must read them all."""
+    if encoder.patterns.has_dense:
+        return None
+    inside: dict[str, None] = {}
+    for name in names:
+        if is_path(name) or name == EVENT_TEXT:
+            continue
+        term = term_of(name)
+        if is_presence(name) or term.value(lambda _: None) is not None:
+            return None
+        inside.update(dict.fromkeys(term.attributes()))
+    return JsonReader(names, list(inside), spaces, encoder)
 
 
 class JsonReader:
-    """Reads events for one segment; its threads have room of their own."""
+    """Reads events for one segment; its threads have room of their own. Where an attribute is there that is `inside` a
+    term, an event is left."""
 
-    def __init__(self, names: list[str], spaces: CodeSpaces, encoder: Encoder) -> None:
-        self._encoder = encoder
-        self._tree = name_tree(tuple(names))
+    def __init__(self, names: list[str], inside: list[str], spaces: CodeSpaces, encoder: Encoder) -> None:
+        known = set(names)
+        read = [name if is_path(name) else f"{_NO_KEY}{number}" for number, name in enumerate(names)]
+        read += [name for name in inside if name not in known]
+        self._tree = name_tree(tuple(read))
         self._texts = _text_tables(spaces, encoder, len(names))
-        self._ordered = spaces.ordered_texts.astype(np.uint8)
+        ordered = np.zeros(len(read), np.uint8)
+        ordered[: len(names)] = spaces.ordered_texts
+        slot_of = np.full(len(read), -1, np.int32)
+        slot_of[: len(names)] = encoder.slot_of
+        within = set(inside)
+        self._facts = (
+            slot_of, np.array(encoder.patterns.ignores_case, dtype=np.uint8),
+            np.array([name in within for name in read], dtype=np.uint8),
+            np.flatnonzero([name == EVENT_TEXT for name in names]).astype(np.int64),
+        )  # fmt: skip
+        self._ordered = ordered
         self._local = threading.local()
 
-    def match(self, data: bytes, segment: int, deleted: NDArray[np.uint8]) -> tuple[EncodedEvent, int]:
-        """The event's buffers and how many matches are in `out`, or less than 0 where Python must read it. `segment` is
-        where its addresses lie."""
-        event = self._encoder.buffers()
-        if event.deleted is not deleted:
-            event.take_deleted(deleted)
+    def match(self, data: bytes, segment: int, event: EncodedEvent) -> int:
+        """How many matches are in the event's `out`, or what the kernel says instead. `segment` is where its addresses
+        lie."""
         room: _Room | None = getattr(self._local, "room", None)
         if room is None:
-            room = self._local.room = _Room(self._tree, self._texts, self._ordered)
-        found = _single.match_json(data, segment, event.address, room.address)
-        while found < _single.LEFT:
-            event.make_room(-found)
-            found = _single.match_one(segment, event.address)
-        return event, found
+            room = self._local.room = _Room(self._tree, self._texts, self._ordered, self._facts)
+        if 2 * len(data) > event.text_room:
+            event.make_text_room(4 * len(data))
+        found: int = _single.match_json(data, segment, event.address, room.address)
+        return found
 
 
 class _Room:
     """What one thread needs: where all arrays lie, and those that one event's attributes are noted in."""
 
-    def __init__(self, tree: Any, texts: tuple[NDArray[Any], ...], ordered: NDArray[np.uint8]) -> None:
+    def __init__(
+        self, tree: Any, texts: tuple[NDArray[Any], ...], ordered: NDArray[np.uint8], facts: tuple[NDArray[Any], ...]
+    ) -> None:
         count = len(tree.names)
         self._arrays = _single.Reader(
             *tree.arrays, *texts, ordered, np.zeros(1, np.uint8), np.zeros((count, 1), np.uint8),
             np.zeros((count, 1), np.int64), np.zeros((count, 1), np.int32), np.zeros(tree.nodes, np.int64),
-            np.zeros(_json_lines.MOST_LEVELS, np.int64),
+            np.zeros(_json_lines.MOST_LEVELS, np.int64), *facts, np.zeros(_event_texts.MOST_KEYS, np.int64),
+            np.zeros(_event_texts.TEXT_LEVELS, np.int64), np.zeros(_event_texts.TEXT_LEVELS, np.uint8),
+            changed_by_lower_case(),
         )  # fmt: skip
         self._addresses = _segments.addresses(self._arrays)
         self.address = int(self._addresses.ctypes.data)
@@ -65,12 +102,9 @@ class _Room:
 
 def _text_tables(spaces: CodeSpaces, encoder: Encoder, attributes: int) -> tuple[NDArray[Any], ...]:
     """For the strings of each attribute its slots; the slots; where texts start, and their bytes."""
-    texts = spaces.texts
-    offsets, content = texts.buffers()[1], texts.buffers()[2]
-    starts = np.zeros(1, np.int64)
-    if offsets is not None and len(texts):
-        starts = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    data = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(1, np.uint8)
+    starts, data = utf8(spaces.texts)
+    if not len(data):
+        data = np.zeros(1, np.uint8)
     firsts = np.zeros(attributes + 1, np.int64)
     slots: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
     for attribute in range(attributes):

@@ -109,12 +109,16 @@ def rarest(need: Need, chance: Callable[[Literal], float]) -> tuple[Literal, ...
 
 
 _BY_LENGTH = (1.0, 0.5, 0.15, 0.04, 0.01, 0.005, 0.003, 0.002)
+_START_COUNTS = 2
+"""As how many bytes more it counts that a literal is at the start."""
 _LONG = ((32, 0.00001), (16, 0.0001), (8, 0.001))
 
 
 def guessed_chance(literal: Literal) -> float:
-    """How likely a literal is to occur, by its length alone."""
-    return chance_by_length(len(literal.text))
+    """How likely a literal is to occur, by its length, and where: at the start of a text there is one place for it,
+    while texts share their ends, `.exe` and the like, as often as anything."""
+    at_start = (literal.tree & ~IN_LOWER_CASE) in (START, WHOLE)
+    return chance_by_length(len(literal.text) + (_START_COUNTS if at_start else 0))
 
 
 def chance_by_length(size: int) -> float:

@@ -8,7 +8,6 @@ Patterns that no text alone tells (tests of lists), and those that all events wo
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +19,11 @@ from numpy.typing import NDArray
 
 from covey.events import Columns, Piece
 from covey.filters import Predicate
-from covey.filters.cases import lower
 from covey.filters.predicates import TextTest
-from covey.filters.values import Scalar, Value
+from covey.filters.values import Scalar
 from covey.kernels import on_demand
 from covey.kernels.opcodes import DENSE
+from covey.matching.one_event import EncodedEvent
 from covey.matching.patterns import AttributePatterns
 from covey.matching.text_index import TextIndex
 from covey.matching.verifying import Verifier, verifier
@@ -33,12 +32,8 @@ if TYPE_CHECKING:
     from covey.kernels.matching import Patterns
 
 _matching = on_demand("matching")
-_segments = on_demand("segments")
 
-_REQUESTS = 256
-"""What one look at an event may ask to be verified; it is looked at again for the rest."""
 _NOTHING_KNOWN = 16
-_FIRST_BYTES = 4096
 
 
 @dataclass
@@ -85,8 +80,12 @@ class PatternValues:
             own = dense[slots == slot]
             self._dense[slot] = own, AttributePatterns([patterns[number] for number in own.tolist()])
         self.slots = len(self._attributes)
-        self._has_literals = [index.has_literals(slot) for slot in range(self.slots)]
-        self._ignores_case = [index.ignores_case(slot) for slot in range(self.slots)]
+        self.ignores_case = [index.ignores_case(slot) for slot in range(self.slots)]
+
+    @property
+    def has_dense(self) -> bool:
+        """Whether some patterns are evaluated beforehand."""
+        return bool(self._dense)
 
     # A batch
 
@@ -188,106 +187,23 @@ class PatternValues:
 
     # One event
 
-    def fresh_event(self) -> OneEvent:
-        """Buffers for the values of one event."""
-        return OneEvent(self)
-
-    def encode_event(self, values: Mapping[int, Value], one: OneEvent) -> NDArray[np.uint8] | None:
-        """Take the texts and lists of one event, by slot; gives the truth of dense patterns, if there are any."""
-        one.begin()
-        for slot in sorted(values):
-            value = values[slot]
-            if isinstance(value, str):
-                one.is_text[2 * slot + 1] = 1
-                if self._has_literals[slot]:
-                    one.add(slot, value, self._ignores_case[slot])
-        one.end()
-        if not self._dense:
-            return None
+    def encode_event(self, one: EncodedEvent) -> None:
+        """Evaluate what is evaluated beforehand for the values of one event."""
         truths: list[NDArray[np.uint8]] = []
         used = 0
         for slot, (own, patterns) in self._dense.items():
-            asked = values.get(slot)
-            truth = patterns.truth([asked] if isinstance(asked, (str, tuple)) else [])
-            one.start[own] = used + np.arange(len(own)) * truth.shape[1] - 2 * slot
+            asked = one.values.get(slot)
+            truth = patterns.truth([] if asked is None else [asked])
+            one.pattern_start[own] = used + np.arange(len(own)) * truth.shape[1] - 2 * slot
             used += truth.size
             truths.append(truth.reshape(-1))
-        return np.concatenate(truths)
+        one.take_truth(np.concatenate(truths))
 
-    def verify_event(self, values: Mapping[int, Value], what: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The truth of each pattern << 32 | number for the values of one event."""
-        found = np.empty(len(what), dtype=np.uint8)
-        for place, key in enumerate(what.tolist()):
-            text = values[(key & 0xFFFFFFFF) >> 1]
-            assert isinstance(text, str)
-            found[place] = self._holds(key >> 32, text)
-        return found
-
-
-class OneEvent:
-    """The texts of one event, in buffers that a thread uses again. Writing to `array` is faster than to NumPy."""
-
-    def __init__(self, values: PatternValues) -> None:
-        slots = values.slots
-        self.start = np.zeros(len(values.index.mode) if slots else 0, dtype=np.int64)
-        self.is_text, self._no_text = bytearray(2 * slots), bytes(2 * slots)
-        self.slot = array("i", [-1] * (slots + 1))
-        self.text_start = array("q", bytes(8 * (slots + 1)))
-        self.data = memoryview(bytearray(_FIRST_BYTES))
-        self.lowered = array("i", [-1] * (slots + 1))
-        self.lowered_start = array("q", bytes(8 * (slots + 1)))
-        self.lowered_data = memoryview(bytearray(_FIRST_BYTES))
-        self.seen = np.full(len(values.index.hit_literal), -1, np.int32)
-        self.stamp = np.zeros(1, np.int32)
-        self.known = no_knowledge()
-        self.requests = np.zeros(_REQUESTS, np.int64)
-        self._texts = self._others = 0
-        self.addresses: NDArray[np.int64] | None = None
-
-    def begin(self) -> None:
-        """Forget the event before."""
-        self._texts = self._others = 0
-        self.is_text[:] = self._no_text
-        if self.stamp[0] > 2**30:
-            self.seen[:] = -1
-            self.stamp[0] = 0
-
-    def add(self, slot: int, text: str, ignores_case: bool) -> None:
-        """Take a text of the next slot."""
-        data = text.encode(errors="surrogatepass")
-        number = self._texts
-        begin = self.text_start[number]
-        end = begin + len(data)
-        if end > len(self.data):
-            self.data = self._larger(self.data, end, _segments.TEXT_DATA)
-        self.data[begin:end] = data
-        self.text_start[number + 1] = end
-        self.slot[number] = slot
-        self.lowered[number] = -1
-        if ignores_case and not text.isascii():
-            self._add_lowered(number, lower(text).encode(errors="surrogatepass"))
-        self._texts = number + 1
-
-    def _add_lowered(self, number: int, data: bytes) -> None:
-        begin = self.lowered_start[self._others]
-        end = begin + len(data)
-        if end > len(self.lowered_data):
-            self.lowered_data = self._larger(self.lowered_data, end, _segments.LOWERED_DATA)
-        self.lowered_data[begin:end] = data
-        self.lowered[number] = self._others
-        self._others += 1
-        self.lowered_start[self._others] = end
-
-    def end(self) -> None:
-        """No text follows."""
-        self.slot[self._texts] = -1
-
-    def _larger(self, data: memoryview, needed: int, which: int) -> memoryview:
-        larger = memoryview(bytearray(2 * needed))
-        larger[: len(data)] = data
-        assert self.addresses is not None
-        _segments.relocate(self.addresses, which, np.frombuffer(larger, np.uint8))
-        return larger
+    def verify_event(self, one: EncodedEvent) -> None:
+        """Find out what one event asks for."""
+        asked = one.requested()
+        truths = np.array([self._holds(pattern, text) for _, pattern, text in asked], dtype=np.uint8)
+        one.know(knowledge(one.known, np.array([key for key, _, _ in asked], dtype=np.int64), truths))
 
 
 def knowledge(known: NDArray[np.int64], what: NDArray[np.int64], truths: NDArray[np.uint8]) -> NDArray[np.int64]:

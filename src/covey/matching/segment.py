@@ -26,9 +26,10 @@ from covey.kernels.opcodes import DENSE, NOT_RANGE, PATTERN, VERIFIED
 from covey.matching.coding import CodeSpaces, code_spaces
 from covey.matching.encoding import PADDING, Encoded, Encoder
 from covey.matching.joining import KEPT_FLAT
-from covey.matching.json_events import JsonReader
+from covey.matching.json_events import JsonReader, json_reader
 from covey.matching.literals import needs_of
 from covey.matching.lowering import Flat, Lowering
+from covey.matching.one_event import EncodedEvent
 from covey.matching.options import BuildOptions
 from covey.matching.pattern_values import knowledge
 from covey.matching.strict_terms import with_inner_attributes
@@ -52,7 +53,6 @@ _planning = on_demand("planning")
 _results = on_demand("results")
 _segments = on_demand("segments")
 _single = on_demand("single")
-_single_texts = on_demand("single_texts")
 _sweeping = on_demand("sweeping")
 
 _FIRST_PAIRS = 4096
@@ -168,45 +168,44 @@ class Segment:
     def match_event(self, event: Mapping[str, Any], deleted: NDArray[np.uint8] | None = None) -> list[int]:
         """Ordinals of the subscriptions that one event (flat, dotted names) matches, ascending."""
         dead = self.none_deleted if deleted is None else deleted
-        if self.literals.slots:
-            return self._match_text_event(event, dead)
         encoded = self.encoder.encode_event(event)
         if encoded.deleted is not dead:
             encoded.take_deleted(dead)
         found = _single.match_one(self.address, encoded.address)
-        while found < 0:
-            encoded.make_room(-found)
-            found = _single.match_one(self.address, encoded.address)
+        if found < 0:
+            found = self._match_again(encoded, found)
         return encoded.out[:found].tolist()
 
-    def _match_text_event(self, event: Mapping[str, Any], deleted: NDArray[np.uint8]) -> list[int]:
-        """The same where there are patterns: what must be verified for it is, and it is matched again."""
-        encoded = self.encoder.encode_text_event(event)
-        literals = _single_texts.occurring(self.addresses, encoded.addresses, self.literals.automaton)
-        while True:
-            found, distinct, pending = _single_texts.match_texts(self.addresses, encoded.addresses, *literals, deleted)
-            if pending:
-                what = np.unique(encoded.texts.requests[:pending])
-                truths = self.encoder.patterns.verify_event(encoded.values, what)
-                encoded.know(knowledge(encoded.texts.known, what, truths))
-                continue
-            if found <= len(encoded.out):
-                ordinals: list[int] = encoded.out[:distinct].tolist()
-                return ordinals
-            encoded.make_room(found)
+    def _match_again(self, encoded: EncodedEvent, found: int) -> int:
+        """How many subscriptions an event matches, once there is room for them and what it asks for is verified."""
+        while found < 0:
+            if found == _single.VERIFY:
+                self.encoder.patterns.verify_event(encoded)
+            else:
+                encoded.make_room(-found)
+            found = _single.match_again(self.address, encoded.address)
+        encoded.forget()
+        return found
 
     @cached_property
     def json_reader(self) -> JsonReader | None:
-        """Events as JSON; None where tests on text are left to Python."""
-        return None if self.literals.slots else JsonReader(self.names, self.spaces, self.encoder)
+        """Events as JSON; None where what is tested needs Python."""
+        return json_reader(self.names, self.spaces, self.encoder)
 
     def match_json(self, data: bytes, deleted: NDArray[np.uint8]) -> list[int] | None:
         """As `match_event` for an event's JSON; None where Python must read it."""
         reader = self.json_reader
         if reader is None:
             return None
-        event, found = reader.match(data, self.address, deleted)
-        return event.out[:found].tolist() if found >= 0 else None
+        encoded = self.encoder.buffers()
+        if encoded.deleted is not deleted:
+            encoded.take_deleted(deleted)
+        found = reader.match(data, self.address, encoded)
+        if found < 0:
+            if found == _single.LEFT:
+                return None
+            found = self._match_again(encoded, found)
+        return encoded.out[:found].tolist()
 
     def match_chunk(
         self, columns: Columns, encoded: Encoded, first: int, last: int, deleted: NDArray[np.uint8] | None = None

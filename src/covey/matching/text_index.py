@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from covey.kernels.opcodes import DECIDED, EVERY, VERIFIED
 from covey.matching.literals import IN_LOWER_CASE, Literal, Need, Needs, chance_by_length, guessed_chance, rarest
 
 if TYPE_CHECKING:
-    from covey.kernels.literals import Texts
+    from covey.kernels.literals import Automaton, Texts
 
 _literals = on_demand("literals")
 _segments = on_demand("segments")
@@ -33,6 +33,8 @@ MOST_BYTES: Final = 1 << 28
 """Bytes of all literals of a segment, and so the most states that they can have. What needs further literals is
 verified without them."""
 
+_CASED: Final = 0x20000
+"""Characters from here on have no lower case."""
 _UNKNOWN_CHANCE: Final = 0.25
 _EVERY_CHANCE: Final = 0.75
 
@@ -86,10 +88,18 @@ class TextIndex:
     @cached_property
     def automaton(self) -> NDArray[np.int64]:
         """Where the arrays lie that kernels scan with; it mustn't outlive this."""
-        found: NDArray[np.int64] = _segments.addresses(
-            _literals.Automaton(*(getattr(self, name) for name in _literals.Automaton._fields))
-        )
+        found: NDArray[np.int64] = _segments.addresses(self._automaton)
         return found
+
+    @cached_property
+    def _automaton(self) -> Automaton:
+        """Its arrays: those that are kept, and the bits of what literals begin with."""
+        read = (self.roots, self.root_row, self.label, self.first_child, self.emit, self.hit_depth)
+        # The kernel declares arrays that may be written; those of a mapped file are copied for it.
+        bits = _literals.build_bits(*(np.require(array, requirements="W") for array in read), len(self.dense) // 256)
+        kept = _literals.Automaton._fields[: -len(bits)]
+        made: Automaton = _literals.Automaton(*(getattr(self, name) for name in kept), *bits)
+        return made
 
     def has_literals(self, slot: int) -> bool:
         """Whether texts of this slot are to be scanned."""
@@ -110,21 +120,30 @@ class TextIndex:
 
 
 def arrow_texts(texts: pa.Array, in_lower_case: bool) -> Texts:
-    """Texts as a kernel reads them; with the lower case of those for which adding 32 to letters doesn't make it."""
-    starts, data = _utf8(texts)
+    """Texts as a kernel reads them; with the lower case of those for which adding 32 to ASCII's letters doesn't make
+    it."""
+    starts, data = utf8(texts)
     lowered = np.full(len(starts) - 1, -1, dtype=np.int32)
     others: pa.Array = pa.array([], pa.large_string())
     if in_lower_case:
-        beyond_ascii = np.flatnonzero(data[starts[0] : starts[-1]] & 0x80) + starts[0]
-        foreign = np.unique(np.searchsorted(starts, beyond_ascii, side="right") - 1)
+        marks = np.empty(len(starts) - 1, np.uint8)
+        _literals.mark_changing(starts, data, changed_by_lower_case(), marks)
+        foreign = np.flatnonzero(marks)
         if len(foreign):
             others = pa.array([lower(texts[place].as_py()) for place in foreign.tolist()], pa.large_string())
             lowered[foreign] = np.arange(len(foreign), dtype=np.int32)
-    found: Texts = _literals.Texts(starts, data, lowered, *_utf8(others))
+    found: Texts = _literals.Texts(starts, data, lowered, *utf8(others))
     return found
 
 
-def _utf8(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+@cache
+def changed_by_lower_case() -> NDArray[np.uint8]:
+    """A bit for each character: whether it is another in lower case, ASCII's left out. No character above has one."""
+    changed = [code > 127 and lower(chr(code)) != chr(code) for code in range(_CASED)]
+    return np.packbits(changed, bitorder="little")
+
+
+def utf8(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Offsets and bytes of texts, those without any too."""
     if not pa.types.is_string(texts.type) and not pa.types.is_large_string(texts.type):
         texts = texts.cast(pa.large_string())
