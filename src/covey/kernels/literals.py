@@ -20,7 +20,7 @@ Memory layout. States are numbered breadth first, so the children of a state fol
 Most bytes of most texts begin no literal. So as long as the automaton of "anywhere" is at its root, it is asked of the
 next bytes together whether some literal begins with them, by a hash into a row of bits:
 
-    window[row]                            how many bytes these are, four or three; 0 where a literal is too short
+    window[row]                            how many bytes these are, four or three; 0 where many literals are too short
     bit_start[row], bit_shift[row]         where the row's bits begin; how far a hash is shifted to be a bit's number
 
 A text is put into lower case on the way where that changes its ASCII letters alone; others come with their lower case.
@@ -32,10 +32,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from covey.kernels.growing import grown
 from covey.kernels.jit import forced, inlined, inner, kernel
 from covey.kernels.segments import row_at
 from covey.kernels.sorting import sort_integers
-from covey.kernels.types import Bytes, FrozenBytes, FrozenInt64s, Int32s, Int64, Int64s, UInt16s
+from covey.kernels.types import (
+    Bytes,
+    FrozenBytes,
+    FrozenInt32s,
+    FrozenInt64s,
+    FrozenUInt16s,
+    Int32s,
+    Int64,
+    Int64s,
+    UInt16s,
+)
 
 ANYWHERE, START, END, WHOLE = range(4)
 """Where a literal is looked for."""
@@ -44,6 +55,8 @@ IN_LOWER_CASE = 4
 ROOTS = 8
 _LEAST_DEPTH = 4
 _DENSE = 256
+_MOST_ONES = 4
+"""Literals of one byte that a row of bits takes: each has 65,536 bits."""
 _MOST_BITS = 24
 """A row has two to the power of this many bits at most."""
 
@@ -107,16 +120,6 @@ def texts_at(at):
 
 
 @inner
-def _grown(array, needed):
-    if needed <= len(array):
-        return array
-    larger = np.empty(max(needed, 2 * len(array)), array.dtype)
-    for i in range(len(array)):
-        larger[i] = array[i]
-    return larger
-
-
-@inner
 def _common(starts, data, one, other):
     """How many bytes two literals begin with alike."""
     length = min(starts[one + 1] - starts[one], starts[other + 1] - starts[other])
@@ -164,8 +167,8 @@ def build_states(starts: Int64s, data: FrozenBytes, tree: Int32s, trees: Int64):
         j = i
         while j < count and tree[j] == tree[i]:
             j += 1
-        first, last, depth = _grown(first, states + 1), _grown(last, states + 1), _grown(depth, states + 1)
-        own, label, first_child = _grown(own, states + 1), _grown(label, states + 1), _grown(first_child, states + 1)
+        first, last, depth = grown(first, states + 1), grown(last, states + 1), grown(depth, states + 1)
+        own, label, first_child = grown(own, states + 1), grown(label, states + 1), grown(first_child, states + 1)
         first[states], last[states], depth[states], label[states] = i, j, 0, 0
         roots[tree[i]] = states
         states += 1
@@ -183,14 +186,14 @@ def build_states(starts: Int64s, data: FrozenBytes, tree: Int32s, trees: Int64):
             j = i + 1
             while j < end and data[starts[j] + level] == byte:
                 j += 1
-            first, last, depth = _grown(first, states + 1), _grown(last, states + 1), _grown(depth, states + 1)
-            own, label = _grown(own, states + 1), _grown(label, states + 1)
-            first_child = _grown(first_child, states + 1)
+            first, last, depth = grown(first, states + 1), grown(last, states + 1), grown(depth, states + 1)
+            own, label = grown(own, states + 1), grown(label, states + 1)
+            first_child = grown(first_child, states + 1)
             first[states], last[states], depth[states], label[states] = i, j, level + 1, byte
             states += 1
             i = j
         state += 1
-    first_child = _grown(first_child, states + 1)
+    first_child = grown(first_child, states + 1)
     first_child[states] = states
     return roots, label[:states].copy(), first_child[: states + 1].copy(), own[:states].copy(), depth[:states].copy()
 
@@ -237,8 +240,8 @@ def build_links(roots: Int32s, label: Bytes, first_child: Int32s, own: Int32s, d
         if own[state] < 0:
             emit[state] = suffix
             continue
-        hit_literal, hit_depth = _grown(hit_literal, hits + 1), _grown(hit_depth, hits + 1)
-        up_whole, up_rest = _grown(up_whole, hits + 1), _grown(up_rest, hits + 1)
+        hit_literal, hit_depth = grown(hit_literal, hits + 1), grown(hit_depth, hits + 1)
+        up_whole, up_rest = grown(up_whole, hits + 1), grown(up_rest, hits + 1)
         hit_literal[hits], hit_depth[hits] = own[state], depth[state]
         up_whole[hits], up_rest[hits] = -1, -1
         if suffix >= 0:
@@ -267,36 +270,43 @@ def _bit(word, shift):
 
 @inner
 def _starts(root, label, first_child, emit, hit_depth, window, words):
-    """The first bytes of all literals below a root, as numbers: appended to `words`. Gives these, how many there are,
-    and the length of the shortest literal of less than four bytes, or 4."""
+    """The first bytes of all literals below a root, as numbers; after a shorter one comes any byte. Gives these,
+    how many there are, the length of the shortest literal, or 4, and how many have one byte."""
     states, depths = np.empty(1024, np.int64), np.empty(1024, np.int64)
     ways = np.empty(1024, np.int64)
     states[0], depths[0], ways[0] = root, 0, 0
-    waiting, count, shortest = 1, 0, np.int64(4)
+    waiting, count, shortest, ones = 1, 0, np.int64(4), 0
     while waiting:
         waiting -= 1
         state, depth, way = states[waiting], depths[waiting], ways[waiting]
         ends = emit[state] >= 0 and hit_depth[emit[state]] == depth
         if ends:
             shortest = min(shortest, depth)
-        if depth == window or (ends and depth == 2 and window == 3):
-            more = 1 if depth == window else 256
-            words = _grown(words, count + more)
-            for last in range(more):
-                words[count] = way if more == 1 else way << 8 | last
+            ones += depth == 1
+        if depth == window or (ends and window == 3):
+            left = 8 * (window - depth)
+            words = grown(words, count + (1 << left))
+            for last in range(1 << left):
+                words[count] = way << left | last
                 count += 1
             if depth == window:
                 continue
         for child in range(first_child[state], first_child[state + 1]):
-            states, depths, ways = _grown(states, waiting + 1), _grown(depths, waiting + 1), _grown(ways, waiting + 1)
+            states, depths, ways = grown(states, waiting + 1), grown(depths, waiting + 1), grown(ways, waiting + 1)
             states[waiting], depths[waiting], ways[waiting] = child, depth + 1, way << 8 | np.int64(label[child])
             waiting += 1
-    return words, count, shortest
+    return words, count, shortest, ones
 
 
 @kernel
 def build_bits(
-    roots: Int32s, root_row: Int32s, label: Bytes, first_child: Int32s, emit: Int32s, hit_depth: UInt16s, rows: Int64
+    roots: FrozenInt32s,
+    root_row: FrozenInt32s,
+    label: FrozenBytes,
+    first_child: FrozenInt32s,
+    emit: FrozenInt32s,
+    hit_depth: FrozenUInt16s,
+    rows: Int64,
 ):
     """window, bit_start, bit_shift and bits of an automaton."""
     window, bit_start = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
@@ -307,12 +317,12 @@ def build_bits(
         row = np.int64(root_row[tree])
         if row < 0:
             continue
-        words, count, shortest = _starts(roots[tree], label, first_child, emit, hit_depth, 4, words)
-        window[row] = 4 if shortest == 4 else 3 if shortest >= 2 else 0
+        words, count, shortest, ones = _starts(roots[tree], label, first_child, emit, hit_depth, 4, words)
+        window[row] = 4 if shortest == 4 else 3 if ones <= _MOST_ONES else 0
         if window[row] == 0:
             continue
         if window[row] == 3:
-            words, count, shortest = _starts(roots[tree], label, first_child, emit, hit_depth, 3, words)
+            words, count, shortest, ones = _starts(roots[tree], label, first_child, emit, hit_depth, 3, words)
         size = 10
         while size < _MOST_BITS and (1 << size) < 16 * count:
             size += 1
@@ -325,6 +335,19 @@ def build_bits(
             bits[used + (bit >> 3)] |= np.uint8(1 << (bit & 7))
         used += 1 << size >> 3
     return window, bit_start, bit_shift, bits[: max(used, 1)].copy()
+
+
+@forced
+def _may_begin(data, at, end, lower, window, bits, start, shift):
+    """Whether a literal may begin at a place."""
+    if at + window > end:
+        return True
+    word = np.int64(0)
+    for k in range(window):
+        byte = data[at + k]
+        word = word << 8 | np.int64(_lower(byte) if lower else byte)
+    bit = _bit(word, shift)
+    return bits[start + (bit >> 3)] >> (bit & 7) & 1 != 0
 
 
 @forced
@@ -348,27 +371,15 @@ def _skip(data, at, end, lower, window, bits, start, shift):
 
 
 @inner
-def _rest_holds(automaton, literal, depth, data, at, end):
+def _rest_holds(literal_start, literal_bytes, literal, depth, data, at, end, lower):
     """Whether the text has the literal at a place, of which `depth` bytes are known to be alike."""
-    first = automaton.literal_start[literal]
-    length = automaton.literal_start[literal + 1] - first
+    first = literal_start[literal]
+    length = literal_start[literal + 1] - first
     if at + length > end:
         return False
     for k in range(depth, length):
         byte = data[at + k]
-        if automaton.literal_bytes[first + k] != byte:
-            return False
-    return True
-
-
-@inner
-def _rest_holds_lower(automaton, literal, depth, data, at, end):
-    first = automaton.literal_start[literal]
-    length = automaton.literal_start[literal + 1] - first
-    if at + length > end:
-        return False
-    for k in range(depth, length):
-        if automaton.literal_bytes[first + k] != _lower(data[at + k]):
+        if literal_bytes[first + k] != (_lower(byte) if lower else byte):
             return False
     return True
 
@@ -376,12 +387,12 @@ def _rest_holds_lower(automaton, literal, depth, data, at, end):
 @inner
 def _add(hits, count, literal):
     if count == len(hits):
-        hits = _grown(hits, count + 1)
+        hits = grown(hits, count + 1)
     hits[count] = literal
     return hits
 
 
-@inner
+@forced
 def _anywhere(automaton, tree, data, begin, end, lower, seen, stamp, hits, count):
     """Literals that occur anywhere."""
     root = np.int64(automaton.roots[tree])
@@ -403,6 +414,8 @@ def _anywhere(automaton, tree, data, begin, end, lower, seen, stamp, hits, count
             byte = _lower(byte)
         while True:
             if state == root:
+                if window and not _may_begin(data, at, end, lower, window, automaton.bits, start, shift):
+                    break
                 found = np.int64(dense[row + byte])
                 if found >= 0:
                     state = found
@@ -438,11 +451,10 @@ def _anywhere(automaton, tree, data, begin, end, lower, seen, stamp, hits, count
         while rest >= 0:
             if seen[rest] != stamp:
                 literal, depth = np.int64(automaton.hit_literal[rest]), np.int64(automaton.hit_depth[rest])
-                if lower:
-                    holds = _rest_holds_lower(automaton, literal, depth, data, at + 1 - depth, end)
-                else:
-                    holds = _rest_holds(automaton, literal, depth, data, at + 1 - depth, end)
-                if holds:
+                start_at = at + 1 - depth
+                if _rest_holds(
+                    automaton.literal_start, automaton.literal_bytes, literal, depth, data, start_at, end, lower
+                ):
                     seen[rest] = stamp
                     hits = _add(hits, count, literal)
                     count += 1
@@ -450,7 +462,7 @@ def _anywhere(automaton, tree, data, begin, end, lower, seen, stamp, hits, count
     return hits, count
 
 
-@inner
+@forced
 def _at_edge(automaton, tree, data, begin, end, lower, hits, count):
     """Literals at the start, at the end, or that are the whole text: one way down a tree."""
     backwards, whole = (tree & 3) == END, (tree & 3) == WHOLE
@@ -479,7 +491,7 @@ def _at_edge(automaton, tree, data, begin, end, lower, hits, count):
         depth += 1
 
 
-@inner
+@forced
 def _trees(automaton, first_tree, data, begin, end, lower, seen, stamp, hits, count):
     if automaton.roots[first_tree + ANYWHERE] >= 0:
         hits, count = _anywhere(automaton, first_tree + ANYWHERE, data, begin, end, lower, seen, stamp, hits, count)

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from covey.kernels.formulas import formula_holds, formula_starts, formula_word
+from covey.kernels.growing import grown
 from covey.kernels.jit import forced, inlined, inner, kernel
-from covey.kernels.literals import _grown
 from covey.kernels.opcodes import DECIDED, DENSE, EVERY, TEXT_KEY
 from covey.kernels.segments import BLOCK, BLOCK_BITS, segment_at
 from covey.kernels.sorting import radix_order
@@ -353,7 +353,7 @@ def _reached(table, count, codes, patterns, segment):
                 partition = np.int64(segment.lookup[first + patterns.hits[k]])
                 if partition >= 0:
                     if reached == len(order_key):
-                        order_key, event_of = _grown(order_key, reached + 1), _grown(event_of, reached + 1)
+                        order_key, event_of = grown(order_key, reached + 1), grown(event_of, reached + 1)
                     order_key[reached] = (partition << 32) | code
                     event_of[reached] = event
                     reached += 1

@@ -94,9 +94,9 @@ class TextIndex:
     @cached_property
     def _automaton(self) -> Automaton:
         """Its arrays: those that are kept, and the bits of what literals begin with."""
-        read = (self.roots, self.root_row, self.label, self.first_child, self.emit, self.hit_depth)
-        # The kernel declares arrays that may be written; those of a mapped file are copied for it.
-        bits = _literals.build_bits(*(np.require(array, requirements="W") for array in read), len(self.dense) // 256)
+        bits = _literals.build_bits(
+            self.roots, self.root_row, self.label, self.first_child, self.emit, self.hit_depth, len(self.dense) // 256
+        )
         kept = _literals.Automaton._fields[: -len(bits)]
         made: Automaton = _literals.Automaton(*(getattr(self, name) for name in kept), *bits)
         return made
