@@ -30,7 +30,8 @@ def measure(rules: Path, events: list[str], directory: Path, limit: float) -> di
     found = program()
     if found is None:
         return {"peer": "rsigma", "skipped": ABSENT}
-    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout.split()[-1]
+    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout.split()
+    version = next((word for word in said if word[:1].isdigit()), "of an unknown version")
     (directory / "one.jsonl").write_text(events[0] + "\n")
     (directory / "all.jsonl").write_text("\n".join(events) + "\n")
     try:
