@@ -14,6 +14,8 @@ from tools.docs import cli_page, limits_table, rooms
 
 import covey
 import covey.network
+import covey.network.asyncio
+import covey.network.sync
 import covey.spark
 from tests.docs.pages import ROOT
 from tests.docs.tables import Row, tables
@@ -70,13 +72,31 @@ def test_no_public_name_is_left_out(module: Any) -> None:
     assert {f"{module.__name__}.{name}" for name in module.__all__} <= set(NAMES)
 
 
-KINDS = [value for name in covey.__all__ if inspect.isclass(value := getattr(covey, name)) and name[-5:] != "Error"]
+ROOMS = (covey, covey.spark, covey.network, covey.network.asyncio)
+KINDS = {
+    f"{module.__name__}.{name}": value
+    for module in ROOMS
+    for name in module.__all__
+    if inspect.isclass(value := getattr(module, name)) and name[-5:] != "Error"
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_public_method_is_left_out(kind: type[Any]) -> None:
-    shown = {name for name, value in vars(kind).items() if not name.startswith("_") and _is_method(value)}
-    assert {f"covey.{kind.__name__}.{name}" for name in shown} <= set(METHODS)
+def test_no_public_method_is_left_out(kind: str) -> None:
+    shown = {name for name, value in vars(KINDS[kind]).items() if not name.startswith("_") and _is_method(value)}
+    assert {f"{kind}.{name}" for name in shown} <= set(METHODS)
+
+
+def test_what_is_listed_is_public() -> None:
+    listed = {name.rpartition(".")[0] for name in METHODS}
+    assert listed <= set(KINDS)
+
+
+def test_clients_without_asyncio_can_do_the_same() -> None:
+    both = (covey.network.asyncio.Client, covey.network.sync.Client)
+    with_it, without = ({name for name in vars(kind) if not name.startswith("_")} for kind in both)
+    assert with_it - without == {"loaded"}
+    assert without <= with_it
 
 
 def _is_method(value: object) -> bool:

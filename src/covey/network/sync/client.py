@@ -51,6 +51,11 @@ class Client:
         return self._inner.maybe_missed
 
     @property
+    def held(self) -> str:
+        """Why the broker holds publications back, such as a full disk; empty where it doesn't."""
+        return self._inner.held
+
+    @property
     def kept(self) -> frozenset[str]:
         """Durable subscriptions that the broker had for this client when it connected."""
         return self._inner.kept
