@@ -36,7 +36,8 @@ from covey.errors import (
     skips,
 )
 from covey.events import Schema, columns, row
-from covey.events.columns import Source
+from covey.events.byte_batches import ByteBatch
+from covey.events.columns import Batch, Source
 from covey.events.json_lines import BadLine, parse_json
 from covey.events.schema import AnySchema, as_schema
 from covey.events.tables import AnyTable, as_batch, as_event, without_nan
@@ -57,6 +58,7 @@ from covey.matching.lowering import Lowering
 from covey.matching.matches import Ids, Matches, Part
 from covey.matching.only_spark import check_only_spark, names_of
 from covey.matching.options import BuildOptions
+from covey.matching.progress import STEP, Progress, Told, watched
 from covey.matching.reports import AddManyError, AddReport, IndexStats
 from covey.matching.state import Sealed, State, Waiting, removed_since
 from covey.matching.threads import background, match_segment, spread_over, workers_for
@@ -597,12 +599,14 @@ class Index:
             state.compiled.head = Sealed.fresh(self._segment(list(state.head.items())))
         return state.compiled.head
 
-    def match_batch(self, events: AnyTable, *, threads: int | None = None) -> Matches:
+    def match_batch(self, events: AnyTable, *, threads: int | None = None, progress: Progress = None) -> Matches:
         """Match many events at once.
 
         `events` is a table, one row an event, or a list or iterator of mappings. A table is whatever has Arrow's C
         interface (Arrow, pandas, polars, DuckDB's relations, readers of record batches), or an Arrow dataset.
-        `threads` is how many share the work, by default one a core; kernels run without the GIL.
+        `threads` is how many share the work, by default one a core; kernels run without the GIL. `progress` is True for
+        a bar, or a function that is called with how many events are done and how many there are; by itself a notebook
+        has a bar where many are matched.
         """
         state = self._state
         batch, missing = as_batch(events)
@@ -613,19 +617,43 @@ class Index:
             few = None if kernels_loaded() or missing else self._match_few(batch, state)
             if few is not None:
                 return few
-        return self._match_columns(batch, state, threads, nan_is_missing=missing)
+        with watched(progress, 0 if isinstance(batch, ByteBatch) else len(batch)) as told:
+            if told is None or isinstance(batch, ByteBatch):
+                return self._match_columns(batch, state, threads, nan_is_missing=missing)
+            return self._match_stepwise(batch, state, threads, missing, told)
+
+    def _match_stepwise(
+        self, batch: Batch, state: State, threads: int | None, nan_is_missing: bool, told: Told
+    ) -> Matches:
+        """The same a part of the events at a time, with a word after each."""
+        parts: list[Part] = []
+        segments: list[Segment] = []
+        total = len(batch)
+        for first in range(0, max(total, 1), STEP):
+            some = batch[first : first + STEP] if isinstance(batch, Sequence) else batch.slice(first, STEP)
+            _, segments, found = self._parts_of(some, state, threads, nan_is_missing)
+            parts += [replace(part, first=part.first + first) for part in found]
+            told(min(first + STEP, total), total)
+        return Matches(total, segments, parts, integers=self._integers)
 
     def _match_columns(
         self, events: Source, state: State, threads: int | None, *, nan_is_missing: bool | None = None
     ) -> Matches:
         missing = self.nan_is_missing if nan_is_missing is None else nan_is_missing
+        length, segments, parts = self._parts_of(events, state, threads, missing)
+        return Matches(length, segments, parts, integers=self._integers)
+
+    def _parts_of(
+        self, events: Source, state: State, threads: int | None, nan_is_missing: bool
+    ) -> tuple[int, list[Segment], list[Part]]:
+        """How many events there are, and what they meet of each segment."""
         sealed = state.sealed
         if state.head:
             sealed = (*sealed, self._compiled_head(state))
         if_asked = {term.name for term in state.terms}.difference(*(one.segment.asked_of_all for one in sealed))
         batch = columns(
             events, state.names, self._schema, self._options.defaults_in_force, if_asked=if_asked,
-            nan_is_missing=missing,
+            nan_is_missing=nan_is_missing,
         )  # fmt: skip
         if self._schema is not None:
             self._check_mandatory(events, self._schema)
@@ -633,7 +661,7 @@ class Index:
         workers = workers_for(threads)
         for number, one in enumerate(sealed):
             parts += match_segment(number, one, batch, workers)
-        return Matches(batch.length, [one.segment for one in sealed], parts, integers=self._integers)
+        return batch.length, [one.segment for one in sealed], parts
 
     def match_json(self, data: bytes | str) -> list[Any]:
         """The same as `match` for one event, whose JSON text is `data`."""
