@@ -96,6 +96,30 @@ async def numbers_beyond_64_bits(target: Target) -> int:
     return answered
 
 
+@attack()
+async def hostile_documents(target: Target) -> int:
+    """XML that would open files, grow without end, or nest without end: refused by name, each of them."""
+    entities = "".join(f'<!ENTITY e{at} "{f"&e{at - 1};" * 10}">' for at in range(1, 12))
+    documents = [
+        '<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]><a>&e;</a>',
+        f'<!DOCTYPE a [<!ENTITY e0 "ha">{entities}]><a>&e11;</a>',
+        "<a>" * 200_000,
+        "<a>" + "<b>" * 5_000 + "</b>" * 5_000 + "</a>",
+        '<a b="' + "x" * 900_000 + '">1</a>',
+        "<a>" + "&#x10FFFF;" * 90_000 + "</b>",
+    ]
+    url, refused = target.url.replace("ws://", "http://", 1), 0
+    async with aiohttp.ClientSession() as session:
+        for at in range(target.of(600)):
+            body, kind = documents[at % len(documents)], {"Content-Type": "application/xml"}
+            async with session.post(f"{url}/v1/events", data=body, headers=kind) as response:
+                said = await response.text()
+                assert 400 <= response.status < 500, f"{response.status}: {said[:200]}"
+                assert "root:" not in said
+                refused += 1
+    return refused
+
+
 # What a filter can cost
 
 
