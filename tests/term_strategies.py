@@ -103,7 +103,8 @@ def times(depth: int = 1) -> st.SearchStrategy[Term]:
 
 def terms() -> st.SearchStrategy[Term]:
     """Any term."""
-    truths = st.builds(lambda test: call("coalesce", (truth_term(test), fixed(False))), predicates())
+    # With TRUE or FALSE in the place of the attribute this would be a condition, `IS TRUE`, and no term.
+    truths = st.builds(lambda test: call("coalesce", (truth_term(test), Path("b"))), predicates())
     return _made(numbers()) | _made(texts()) | _made(times()) | truths
 
 

@@ -179,7 +179,9 @@ def test_a_token_opens_a_broker_and_its_permissions_hold(
     (tmp_path / "token").write_text(made.out)
     assert covey("pub", '{"price": 5}', "--token-file", tmp_path / "token").code == 0
     monkeypatch.setenv("COVEY_TOKEN", made.out.strip())
-    assert "isn't among what may be published" in covey("pub", json.dumps({"price": 50})).err
+    refused = covey("pub", json.dumps({"price": 50})).err
+    assert "isn't among what may be published" in refused
+    assert refused.endswith("; no event went out\n")
     assert "HTTP 403" in covey("status").err
 
 

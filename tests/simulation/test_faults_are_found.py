@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -138,7 +139,9 @@ def test_a_stream_that_counts_only_items_is_found(monkeypatch: pytest.MonkeyPatc
 
 def test_a_window_that_a_lost_message_closes_for_good_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Link, "tell_taken_up_to", lambda self, sent: None)
-    assert failing(random_scenario(seed) for seed in range(SEEDS))
+    # Only a link that loses messages while its window is small can show it, which one scenario in ten has.
+    scenarios = (random_scenario(seed, strategy="flooding", brokers=3) for seed in range(SEEDS))
+    assert failing(replace(scenario, lossy=True, heavy=True) for scenario in scenarios)
 
 
 def test_a_quota_that_is_not_given_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

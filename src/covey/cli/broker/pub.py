@@ -18,6 +18,7 @@ from covey.cli.broker.arguments import PubOptions
 from covey.cli.broker.connection import client
 from covey.cli.terminal import complain
 from covey.errors import CoveyError, EventError
+from covey.network.errors import RefusedError
 
 BATCH: Final = 500
 """Lines published at a time where they come faster than they can be published one by one."""
@@ -49,6 +50,8 @@ def run(options: PubOptions) -> int:
                 if batch.wrong is not None:
                     raise batch.wrong
     except CoveyError as error:
+        if isinstance(error, RefusedError) and under_way is not None and len(under_way.events) == 1:
+            under_way = None  # several may have gone in parts, of which one was refused
         raise CoveyError(f"{error}; {_so_far(unit, last, under_way)}") from None
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {_so_far(unit, last, under_way)}") from None
