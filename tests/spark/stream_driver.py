@@ -80,7 +80,7 @@ def prepare(work: Path, point: str | None, wanted: int) -> None:
     elif point == "committed":
         wrap(ParquetSink, "_commit", after=lambda _, hidden, batch: at(batch))
     elif point == "writing":
-        watch(lambda: any((work / "sink").glob(f"_writing-{wanted}-*/_temporary/0/_temporary/*/*")), point, wanted)
+        watch(lambda: any((work / "sink").glob(f"_writing-{wanted}-*")), point, wanted)
     elif point == "between":
         watch(lambda: (work / "checkpoint" / "commits" / str(wanted)).exists(), point, wanted)
 
