@@ -150,7 +150,7 @@ def test_an_event_that_breaks_the_schema_costs_only_itself(covey: Run, subscript
 
 
 def test_a_column_of_the_wrong_type_is_one_error(covey: Run, subscriptions: Path, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"price": [b"5", b"6"]}), tmp_path / "e.parquet")
+    pq.write_table(pa.table({"price": [b"5", b"6"], "company": ["IBM", "Dell"]}), tmp_path / "e.parquet")
     done = covey("match", subscriptions, tmp_path / "e.parquet", "--on-error", "skip")
     assert done.code == 1
     assert done.err.count("\n") == 1
@@ -161,7 +161,7 @@ def test_a_column_of_csv_that_changes_its_type_says_what_to_do(
     covey: Run, subscriptions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("covey.events.csv_files._BLOCK", 1024)
-    (tmp_path / "e.csv").write_text("price\n" + "5\n" * 1000 + "cheap\n")
+    (tmp_path / "e.csv").write_text("price,company\n" + "5,IBM\n" * 1000 + "cheap,IBM\n")
     done = covey("match", subscriptions, tmp_path / "e.csv")
     assert done.code == 1
     assert "'cheap'; say what its columns hold with --schema" in done.err

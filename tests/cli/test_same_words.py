@@ -32,6 +32,9 @@ RULES: list[tuple[Any, Any]] = [
     ("", "status = 1"),
     ("empty", None),
     ("kind", "latency_ms > 'slow'"),
+    ("quoted", "status = '503'"),
+    ("either", "status = '404' OR latency_ms > 1400"),
+    ("unsaid", "statis IS NULL AND country = 'DE'"),
     ("contradiction", "status > 500 AND status < 400"),
     ("paths", "path LIKE '/api/%' AND NOT (status < 300 OR country <> 'US')"),
     ("missing", "latency_ms IS NULL"),
@@ -77,32 +80,79 @@ def said(outcome: Outcome) -> list[str]:
     return sorted(line for line in outcome.err.splitlines() if re.search(r"subscription ['\d]", line))
 
 
-@pytest.mark.parametrize("rules", ["rules.jsonl", "rules.csv", "rules.parquet", "numbered.jsonl"])
-def test_answers_and_words_are_the_same(covey: Run, folder: Path, tmp_path: Path, rules: str) -> None:
+def both(covey: Run, folder: Path, rules: str, output: Path, *options: str) -> tuple[Outcome, Outcome]:
     kind = "jsonl" if rules == "numbered.jsonl" else rules.rpartition(".")[2]
     given = folder / rules, folder / f"events.{kind}"
-    here = covey("match", *given, "--on-error", "skip", "--columns", "n")
-    there = covey("spark", "match", *given, "-o", tmp_path / "out", "--on-error", "skip", "--columns", "n")
+    here = covey("match", *given, "--columns", "n", *options)
+    return here, covey("spark", "match", *given, "-o", output, "--columns", "n", *options)
+
+
+def same_answers(here: Outcome, output: Path) -> dict[int, list[Any]]:
+    found = {row["n"]: row["subscriptions"] for row in pq.read_table(output).to_pylist()}
+    assert found == {row["n"]: row["subscriptions"] for row in here.rows}
+    return found
+
+
+@pytest.mark.parametrize("rules", ["rules.jsonl", "rules.csv", "rules.parquet", "numbered.jsonl"])
+def test_answers_and_words_are_the_same(covey: Run, folder: Path, tmp_path: Path, rules: str) -> None:
+    here, there = both(covey, folder, rules, tmp_path / "out", "--on-error", "skip")
     assert (here.code, there.code) == (0, 0), there.err
-    found = pq.read_table(tmp_path / "out").to_pylist()
-    assert {row["n"]: row["subscriptions"] for row in found} == {row["n"]: row["subscriptions"] for row in here.rows}
+    found = same_answers(here, tmp_path / "out")
     assert len(found) > 100
-    words = [line for line in said(here) if "contradicts itself" not in line]  # Spark doesn't look for these
-    assert said(there) == words
-    assert len(words) == (8 if rules == "numbered.jsonl" else 10), words
+    assert said(there) == said(here)
+    assert len(said(here)) == (9 if rules == "numbered.jsonl" else 11 if rules == "rules.jsonl" else 12), said(here)
+    fired = {id for ids in found.values() for id in ids}
+    if rules in ("rules.csv", "rules.parquet"):
+        assert {"quoted", "either"} <= fired  # columns have types, to which constants are converted
+        assert "unsaid" not in fired
+    elif rules == "rules.jsonl":
+        assert {"either", "unsaid"} <= fired  # lines have no columns: what is nowhere is missing
+        assert "quoted" not in fired
 
 
-@pytest.mark.parametrize(
-    ("command", "bad"),
-    [(("match",), 7), (("spark", "match", "-o", "out"), 11)],  # Spark refuses what names no column of the table, too
-)
-def test_nothing_is_done_where_nothing_is_to_be_skipped(
-    covey: Run, folder: Path, tmp_path: Path, command: tuple[str, ...], bad: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("kind", "bad"), [("csv", 12), ("parquet", 12), ("jsonl", 7)])
+def test_the_same_is_refused_where_nothing_is_to_be_skipped(
+    covey: Run, folder: Path, tmp_path: Path, kind: str, bad: int
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = covey(*command, folder / "rules.csv", folder / "events.csv")
-    assert (done.code, done.out) == (1, "")
-    assert done.err.splitlines()[-1] == (
-        f"covey: {bad} subscriptions can't be used, so nothing was done; --on-error skip goes on without"
-    )
+    here, there = both(covey, folder, f"rules.{kind}", tmp_path / "out")
+    for done in (here, there):
+        assert (done.code, done.out) == (1, "")
+        assert done.err.splitlines()[-1] == (
+            f"covey: {bad} subscriptions can't be used, so nothing was done; --on-error skip goes on without"
+        )
+    assert said(here) == said(there)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_good_rules_go_on_in_both(covey: Run, folder: Path, tmp_path: Path, kind: str, on_error: str) -> None:
+    """Of events without columns a rule may name what none has: both go on, and say the same."""
+    texts = {"slow": "latency_ms > 1000", "number": "status = '503'", "not": "NOT status = '503'", "us": "path = '/'"}
+    if kind == "jsonl" or on_error == "skip":
+        texts |= {"nowhere": "statis = 1", "nested": "user.plan IS NULL"}
+    table = pa.table({"id": list(texts), "filter": list(texts.values())})
+    given = put(kind, table, tmp_path / f"good.{kind}"), folder / f"events.{kind}"
+    here = covey("match", *given, "--columns", "n", "--on-error", on_error)
+    there = covey("spark", "match", *given, "-o", tmp_path / "out", "--columns", "n", "--on-error", on_error)
+    assert (here.code, there.code) == (0, 0), there.err
+    fired = {id for ids in same_answers(here, tmp_path / "out").values() for id in ids}
+    assert fired == {"slow", "us"} | ({"nested"} if kind == "jsonl" else {"number", "not"})
+    assert said(here) == said(there)
+    assert bool(said(here)) == (kind == "jsonl" or on_error == "skip")
+
+
+def test_a_table_may_lack_columns_if_it_is_told(covey: Run, folder: Path, tmp_path: Path) -> None:
+    texts = {
+        "either": "statis = 1 OR status = 503",
+        "none": "user.plan IS NULL AND status = '404'",
+        "not": "NOT statis = 1",
+    }
+    rules = lines(tmp_path / "rules.jsonl", [{"id": id, "filter": text} for id, text in texts.items()])
+    given = rules, folder / "events.parquet", "--missing-columns", "null"
+    here = covey("match", *given, "--columns", "n")
+    there = covey("spark", "match", *given, "-o", tmp_path / "out")
+    assert (here.code, there.code) == (0, 0), there.err
+    assert {id for ids in same_answers(here, tmp_path / "out").values() for id in ids} == {"either", "none"}
+    assert said(here) == said(there)
+    assert pq.read_table(tmp_path / "out").column_names == [*EVENTS.column_names, "subscriptions"]

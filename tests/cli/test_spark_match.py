@@ -291,7 +291,7 @@ def test_rules_that_name_columns_that_are_not_there_are_listed_and_nothing_is_wr
     before = sorted(os.listdir(files))
     done = covey("spark", "match", "wishes.csv", "wrong.parquet", "-o", "out")
     assert (done.code, done.out) == (1, "")
-    assert "subscription 'trader-00000' can't fire: no event has symbol\n" in done.err
+    assert "wishes.csv line 2: subscription 'trader-00000': there is no column change\n" in done.err
     assert len(done.err.splitlines()) < 30
     assert "Traceback" not in done.err
     assert sorted(os.listdir(files)) == before

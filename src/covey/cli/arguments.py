@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, get_
 from covey import __version__
 from covey.cli import lab_arguments
 from covey.cli.broker import arguments as broker_arguments
-from covey.cli.options import ON_ERROR, FilterOptions, IndexOptions, MeaningOptions
+from covey.cli.options import (
+    ON_ERROR,
+    FilterOptions,
+    IndexOptions,
+    MeaningOptions,
+    MissingColumnOptions,
+    add_missing_columns,
+)
 from covey.cli.spark import arguments as spark_arguments
 from covey.cli.spark.arguments import SessionOptions
 from covey.errors import CoveyError
@@ -81,7 +88,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return options
 
 
-class MatchOptions(IndexOptions):
+class MatchOptions(IndexOptions, MissingColumnOptions):
     """Of `covey match`."""
 
     events: list[str]
@@ -127,6 +134,7 @@ def _match(commands: Any) -> None:
         help="stop at subscriptions and events that can't be used (raise, the default), or go on without them (skip); "
         "each is reported in either case",
     )
+    add_missing_columns(parser)
     parser.add_argument("--batch-size", type=_positive, default=BATCH_SIZE, help="events at a time (%(default)s)")
     parser.add_argument("--threads", type=_positive, help="threads to match with; by itself one a processor")
     parser.add_argument("--all", action="store_true", help="print events without matches too")

@@ -70,6 +70,7 @@ def _subscriptions(options: CompactOptions) -> list[tuple[str, Filter]]:
             except CoveyError as error:
                 errors.append(BadSubscription(number, id, error))
     rows.settle(errors)
+    rows.report.end()
     if rows.report.count and not skips(options.on_error):
         raise BadRowsError(f"{rows.report} can't be used, so nothing was done; --on-error skip goes on without")
     return [(id, condition) for id, condition in found.items() if condition is not None]

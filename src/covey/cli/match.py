@@ -15,19 +15,16 @@ import pyarrow as pa
 
 from covey.cli.arguments import MatchOptions, UsageError
 from covey.cli.events import EventBatch, EventFile
+from covey.cli.findings import MOST_CHECKED, say_findings
 from covey.cli.results import Results, output_format, results
 from covey.cli.rows import RowWriter, counted, empty_schema, row_format, rows_of
-from covey.cli.subscriptions import index_of
+from covey.cli.subscriptions import hold, is_held, lacks_columns, load
 from covey.cli.terminal import Report, Step, complain, progress, watched
 from covey.errors import CoveyError, skips
-from covey.events.files import Source, sources
+from covey.events.files import Source, sources, table_columns
 from covey.matching import Index, Matches
 from covey.matching.against import Seen, findings
 
-MOST_CHECKED: Final = 10_000
-"""Subscriptions that didn't fire, of which it is said why they can't."""
-MOST_SAID: Final = 5
-"""Of these so many lines; `covey check` says the rest."""
 ENOUGH: Final = 10
 """Events from which on it is said that none has an attribute: fewer say little of what events may have."""
 
@@ -59,7 +56,11 @@ def run(options: MatchOptions) -> int:
         (row_format if by_rows else output_format)(options.output)
     check_free(options.output, overwrite=options.overwrite)
     on_screen = options.output is None and not options.count and sys.stdout.isatty()
-    index, unused = index_of(options, shown=watched())
+    loaded = load(options, shown=watched())
+    if is_held(options):
+        hold(loaded, table_columns(given), lacking=lacks_columns(options))
+    loaded.settle(options.on_error)
+    index, unused = loaded.index, loaded.report
     index.nan_is_missing = options.nan_is_missing
     writer = None
     if by_rows:
@@ -164,7 +165,4 @@ def _say_what_cannot_fire(index: Index, totals: Totals, seen: Seen) -> None:
     found = findings([(id, index.filter(id)) for id in _quiet(index, totals)], seen, index.semantics)
     if totals.events < ENOUGH:
         found = [one for one in found if one.why != "attribute" or one.meant]
-    for one in found[:MOST_SAID]:
-        complain(str(one))
-    if len(found) > MOST_SAID:
-        complain(f"and {len(found) - MOST_SAID:,} more can't fire on these events; covey check RULES EVENTS names them")
+    say_findings(found)

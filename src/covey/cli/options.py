@@ -7,7 +7,8 @@ arguments of its command.
 
 from __future__ import annotations
 
-from typing import Final, get_args
+import argparse
+from typing import Final, Literal, TypeAlias, get_args
 
 from covey.errors import OnError
 from covey.file_names import Format
@@ -42,3 +43,23 @@ class IndexOptions(FilterOptions):
     subscriptions: str
     subscriptions_format: Format | None
     on_error: OnError
+
+
+MissingColumns: TypeAlias = Literal["refuse", "null"]
+MISSING_COLUMNS: Final[tuple[MissingColumns, ...]] = get_args(MissingColumns)
+
+
+class MissingColumnOptions(MeaningOptions):
+    """What becomes of rules that name columns which a table hasn't."""
+
+    missing_columns: MissingColumns | None
+
+
+def add_missing_columns(parser: argparse.ArgumentParser) -> None:
+    """Add that option; all commands that match tables have it."""
+    parser.add_argument(
+        "--missing-columns",
+        choices=MISSING_COLUMNS,
+        help="what a rule is that names a column which Parquet, CSV or a table hasn't: one that can't be used (refuse, "
+        "the default, as SQL has it), or one that finds null there (null, as in JSON lines)",
+    )

@@ -45,4 +45,3 @@ class RuleFiles:
         """Report all rules that can't be used."""
         for bad in errors:
             self.report.bad(self._places[bad.row], one_line(bad.error))
-        self.report.end()

@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import IO, Any
 
 import pyarrow as pa
 
 from covey.cli.lines import Lines
-from covey.cli.options import FilterOptions, IndexOptions, MeaningOptions
+from covey.cli.options import FilterOptions, IndexOptions, MeaningOptions, MissingColumnOptions
 from covey.cli.rule_files import RuleFiles
 from covey.cli.terminal import BadRowsError, Report, Step, complain, one_line, progress
-from covey.errors import CoveyError, skips
+from covey.errors import CoveyError, OnError, skips
 from covey.events import BadLine, Schema, csv_files, read_json_lines
 from covey.events.files import Source, parquet_file, source
 from covey.events.schema import as_schema
 from covey.file_names import Format, is_index
+from covey.filters.fitting import UNTYPED
 from covey.language import from_json, in_sql
 from covey.matching import BadSubscription, Index
 from covey.matching.bulk.rule_files import are_files
 from covey.matching.ids import check_id, is_integer
+from covey.matching.table_columns import TableColumns, held
 
 _STEP = 1_000
 
@@ -64,7 +67,6 @@ class SubscriptionFile:
         refused = [(self._places[bad.row], _said(bad)) for bad in errors]
         for place, problem in sorted(self._lost + refused, key=lambda one: one[0]):
             self.report.bad(f"{self._unit} {place}", problem)
-        self.report.end()
         if self._strange and self._strange == self.report.count and not self._places:
             complain(f"no row has {self._id!r} and {self._filter!r}; did you swap SUBSCRIPTIONS and EVENTS?")
 
@@ -176,18 +178,68 @@ def subscription_rows(path: str, forced: Format | None, options: FilterOptions) 
     return SubscriptionFile(source(path, forced, "--subscriptions-format"), options)
 
 
-def index_of(options: IndexOptions, *, shown: bool) -> tuple[Index, Report]:
-    """The index of the user's subscriptions: a saved one, or built now. With `--on-error raise`, all or none."""
+@dataclass(slots=True)
+class Loaded:
+    """The user's subscriptions: those that can be read as an index, and a report of the others."""
+
+    index: Index
+    report: Report
+    places: Callable[[], Mapping[Any, str]] = dict
+    """Where each one stands, by id, where that is known; asked only where some are refused."""
+
+    def refuse(self, errors: Sequence[BadSubscription]) -> None:
+        """Report subscriptions that were read and can't be used all the same."""
+        places = self.places() if errors else {}
+        for bad in errors:
+            self.report.bad(places.get(bad.id, ""), _said(bad))
+
+    def settle(self, on_error: OnError) -> None:
+        """All are reported; with `--on-error raise` none may be."""
+        self.places = dict  # which holds all texts
+        self.report.end()
+        if self.report.count and not skips(on_error):
+            raise BadRowsError(f"{self.report} can't be used, so nothing was done; --on-error skip goes on without")
+
+
+def load(options: IndexOptions, *, shown: bool) -> Loaded:
+    """The user's subscriptions: a saved index, or one that is built now. Who asks for them settles the report."""
     path = options.subscriptions
     if is_index(path):
         if options.semantics is not None or options.schema is not None:
             raise CoveyError(f"{path} has a semantics and a schema of its own; give them to covey index build")
-        return Index.open(path), Report("subscription", path)
+        return Loaded(Index.open(path), Report("subscription", path))
     rows = subscription_rows(path, options.subscriptions_format, options)
     index = Index(semantics=options.semantics or "sql", schema=schema_of(options))
     with progress("subscriptions", shown=shown) as step:
-        added = index.add_many(as_one_kind(list(rows.pairs(step))), on_error="skip")
+        pairs = as_one_kind(list(rows.pairs(step)))
+        added = index.add_many(pairs, on_error="skip")
     rows.settle(added.errors)
-    if rows.report.count and not skips(options.on_error):
-        raise BadRowsError(f"{rows.report} can't be used, so nothing was done; --on-error skip goes on without")
-    return index, rows.report
+    wrong = {bad.row for bad in added.errors}
+    return Loaded(
+        index, rows.report, lambda: {id: rows.place(at) for at, (id, _) in enumerate(pairs) if at not in wrong}
+    )
+
+
+def index_of(options: IndexOptions, *, shown: bool) -> tuple[Index, Report]:
+    """The index of the user's subscriptions: a saved one, or built now. With `--on-error raise`, all or none."""
+    loaded = load(options, shown=shown)
+    loaded.settle(options.on_error)
+    return loaded.index, loaded.report
+
+
+def lacks_columns(options: MissingColumnOptions) -> bool:
+    """Whether subscriptions may name columns that a table hasn't."""
+    return options.missing_columns == "null"
+
+
+def is_held(options: MissingColumnOptions) -> bool:
+    """Whether subscriptions are held to the columns of tables: not where they bring types of their own, nor in dialects
+    that know no types."""
+    return options.schema is None and options.dialect not in UNTYPED
+
+
+def hold(loaded: Loaded, tables: list[pa.Schema] | None, *, lacking: bool) -> None:
+    """Hold subscriptions to the columns of tables; nothing is held to events that have none."""
+    if tables is not None and loaded.index.schema is None:
+        loaded.index, errors = held(loaded.index, TableColumns(tables, lacking=lacking))
+        loaded.refuse(errors)

@@ -73,7 +73,7 @@ class Report:
         """Say that the row at a place can't be used."""
         self.count += 1
         if self.count <= MOST_SHOWN:
-            complain(f"{self.name} {place}: {problem}")
+            complain(f"{self.name} {place}: {problem}" if place else f"{self.name}: {problem}")
 
     def end(self) -> None:
         """Say how many weren't said."""

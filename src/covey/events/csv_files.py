@@ -30,13 +30,7 @@ def batches(
         return "skip"
 
     try:
-        # Arrow numbers rows only where it parses on one thread.
-        yield from csv.open_csv(
-            file,
-            read_options=csv.ReadOptions(block_size=_BLOCK, use_threads=False),
-            parse_options=csv.ParseOptions(newlines_in_values=True, invalid_row_handler=skip),
-            convert_options=csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
-        )
+        yield from _reader(file, types, skip)
     except pa.ArrowInvalid as error:
         problem = str(error).splitlines()[0]
         if "invalid UTF8" in problem:
@@ -44,3 +38,22 @@ def batches(
         elif "Empty CSV" in problem:
             problem, remedy = "an empty file", "CSV has at least a line with the columns' names"
         raise EventError(f"{name}: {problem}; {remedy}") from None
+
+
+def columns(file: IO[bytes]) -> pa.Schema | None:
+    """The columns and the types that the first block tells; None where it can't be read, as `batches` will say."""
+    try:
+        found: pa.Schema = _reader(file, {}, lambda _: "skip").schema
+    except pa.ArrowInvalid:
+        return None
+    return found
+
+
+def _reader(file: IO[bytes], types: Mapping[str, pa.DataType], skip: Callable[[Any], str]) -> csv.CSVStreamingReader:
+    # Arrow numbers rows only where it parses on one thread.
+    return csv.open_csv(
+        file,
+        read_options=csv.ReadOptions(block_size=_BLOCK, use_threads=False),
+        parse_options=csv.ParseOptions(newlines_in_values=True, invalid_row_handler=skip),
+        convert_options=csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
+    )

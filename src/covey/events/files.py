@@ -307,6 +307,26 @@ def read_batch(path: str | os.PathLike[str]) -> pa.Table | JsonLines:
     return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
 
 
+def table_columns(found: Sequence[Source]) -> list[pa.Schema] | None:
+    """The columns of files that are tables, each file's; None where one has no columns, as JSON lines and XML, or can't
+    be asked before it is read, as CSV on standard input."""
+    from covey.events import csv_files
+
+    tables: list[pa.Schema] = []
+    for one in found:
+        if one.format not in ("csv", "parquet") or one.path == "-":
+            return None
+        with one.open() as (file, _):
+            told = parquet_file(file, one.name).schema_arrow if one.format == "parquet" else csv_files.columns(file)
+        if told is None:
+            return None
+        for name, value in one.partitions.items():
+            if name not in told.names:
+                told = told.append(pa.field(name, value.type))
+        tables.append(told)
+    return tables
+
+
 class BadRows:
     """Rows of CSV with a wrong number of fields. Arrow calls this while it parses, where nothing may be raised."""
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from covey.events import Schema
 from covey.events.byte_batches import ByteBatch
 from covey.events.columns import Source, columns
-from covey.events.records import flatten
+from covey.events.records import dots, flatten
 from covey.filters import TRUE, And, Constant, Filter, Is, Not, Or, Predicate, Semantics
 from covey.filters.algebra import leaves
 from covey.filters.kinds import HELD, asked_kind, met_by, remedy
@@ -65,14 +65,17 @@ class Seen:
         self._nan_is_missing = nan_is_missing
 
     @classmethod
-    def of_types(cls, types: Mapping[str, str], tested: Iterable[str]) -> Seen:
-        """What events of a table can have, by the types of its columns; of terms over these nothing is known."""
+    def of_types(cls, types: Mapping[str, str], tested: Iterable[str], *, mixed: bool = False) -> Seen:
+        """What events of a table can have, by the types of its columns; of terms over these nothing is known. With
+        `mixed` a column of text may also stand for values of several kinds, as Spark infers it from JSON."""
         seen = cls(tested)
         seen.names = set(types)
         for name in seen.kinds:
             if is_path(name):
                 kind = types.get(name)
                 seen.kinds[name] = set() if kind is None else {_KINDS[kind.partition("<")[0]]}
+                if mixed and any(types.get(name[:end]) == "string" for end in (*dots(name), len(name))):
+                    seen.kinds[name] = set(Kind)
         for name in seen.kinds:
             if not is_path(name) and all(seen.kinds.get(part) for part in term_of(name).attributes()):
                 seen.kinds[name] = set(Kind)

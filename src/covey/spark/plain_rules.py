@@ -8,7 +8,7 @@ regular expressions over all texts decide the first, what the index was compiled
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -27,9 +27,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from covey.filters.terms import term_of
 from covey.kernels.opcodes import BOOLEAN, NUMBER, STRING
-from covey.matching import Index
 from covey.spark.conditions.comparing import is_plain_text
 from covey.spark.conditions.names import is_case_sensitive, is_scalar
 from covey.spark.conditions.syntax import quoted
@@ -101,20 +99,6 @@ class Fields:
         return found[1]
 
 
-def constants_of(index: Index) -> dict[str, frozenset[int]]:
-    """By attribute of an index, the kinds of constants that it is compared with; texts, where it is tested as one."""
-    found: dict[str, set[int]] = {}
-    for part in index.parts():
-        segment = part.segment
-        # A kind without constants has one code, the gap that all its values are in.
-        ends = np.column_stack([segment.spaces.base[:, 1:], segment.spaces.size])
-        for name, codes in zip(segment.names, ends - segment.spaces.base, strict=True):
-            found.setdefault(name, set()).update(np.flatnonzero(codes > 1).tolist())
-        for name in segment.tested_as_text():
-            found.setdefault(name, set()).add(STRING)
-    return {name: frozenset(kinds) for name, kinds in found.items()}
-
-
 def unfit(constants: Mapping[str, frozenset[int]], fields: Fields) -> set[str]:
     """Attributes that aren't columns with types that all of their constants can be compared with."""
     wrong: set[str] = set()
@@ -123,16 +107,6 @@ def unfit(constants: Mapping[str, frozenset[int]], fields: Fields) -> set[str]:
         if kind is None or not kinds <= _comparable(kind):
             wrong.add(name)
     return wrong
-
-
-def naming(texts: Iterable[str], attributes: Iterable[str]) -> NDArray[np.bool_]:
-    """For each text whether one of these attributes may be in it."""
-    column = pc.utf8_lower(pa.array(texts, pa.large_string()))
-    found = np.zeros(len(column), dtype=np.bool_)
-    for path in {path for name in attributes for path in term_of(name).attributes()}:
-        part = path.rpartition(".")[2].lower()
-        found |= pc.match_substring(column, part).to_numpy(zero_copy_only=False)
-    return found
 
 
 def _comparable(kind: DataType | None) -> set[int]:

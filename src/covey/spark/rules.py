@@ -24,9 +24,10 @@ from covey.errors import CoveyError, skips
 from covey.filters import Filter
 from covey.matching import AddManyError, BadSubscription, Index
 from covey.matching.bulk import bad_ids
+from covey.matching.constants import constants_of, naming
 from covey.matching.segment import Segment
 from covey.spark.conditions import Settings, bind
-from covey.spark.plain_rules import Fields, constants_of, naming, plain_texts, unfit
+from covey.spark.plain_rules import Fields, plain_texts, unfit
 
 Row = tuple[Any, str | Filter]
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from covey.cli.options import ON_ERROR, ColumnOptions, FilterOptions
+from covey.cli.options import ON_ERROR, ColumnOptions, FilterOptions, MissingColumnOptions, add_missing_columns
 from covey.errors import OnError
 from covey.file_names import FORMATS, Format
 from covey.filters.semantics import SEMANTICS, Semantics
@@ -41,7 +41,7 @@ class TableOptions(ColumnOptions):
     subscriptions_format: Format | None
 
 
-class SparkMatchOptions(EventOptions, TableOptions, FilterOptions, SessionOptions):
+class SparkMatchOptions(EventOptions, TableOptions, FilterOptions, MissingColumnOptions, SessionOptions):
     """Of `covey spark match`."""
 
     subscriptions: str
@@ -143,6 +143,7 @@ def _match(actions: Any, filters: Callable[[argparse.ArgumentParser], None], pos
         help="stop at subscriptions and rows that can't be used (raise, the default), or report the subscriptions, "
         "drop the rows and go on (skip)",
     )
+    add_missing_columns(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     add_session(parser, positive)
 

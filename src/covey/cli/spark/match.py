@@ -11,26 +11,35 @@ import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, cast
 
+import pyarrow as pa
+
 from covey.cli.arguments import UsageError
+from covey.cli.findings import MOST_CHECKED, say_findings
 from covey.cli.spark.arguments import SparkMatchOptions
 from covey.cli.spark.session import cores, is_local, job_progress, session
-from covey.cli.spark.sources import TABLE, read_events, read_subscriptions, rows
-from covey.cli.subscriptions import SubscriptionFile, as_one_kind, schema_of
-from covey.cli.terminal import MOST_SHOWN, BadRowsError, Report, complain, one_line, unwatched
-from covey.errors import CoveyError, skips
+from covey.cli.spark.sources import TABLE, data_files, read_events, read_subscriptions, rows
+from covey.cli.subscriptions import SubscriptionFile, as_one_kind, lacks_columns, schema_of
+from covey.cli.terminal import BadRowsError, Report, complain, one_line, unwatched
+from covey.errors import CoveyError, SchemaError, skips
 from covey.events import Schema
 from covey.events.files import source
-from covey.file_names import INDEX_SUFFIX, is_index
+from covey.file_names import INDEX_SUFFIX, SUFFIXES, is_index
+from covey.filters import Filter
+from covey.filters.fitting import UNTYPED
+from covey.filters.terms import SPARK_ONLY, term_of
 from covey.language import parse
 from covey.matching import AddManyError, BadSubscription, Index
-from covey.matching.against import Seen
+from covey.matching.against import Seen, findings
 from covey.matching.only_spark import only_spark_text
+from covey.matching.table_columns import TableColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from covey.spark.json_texts import BadJson
 
 _LISTS = "subscriptions"
 SUBSCRIPTIONS_FORMAT = "--subscriptions-format"
@@ -44,9 +53,12 @@ class Built:
     subscriptions: int
     seconds: float | None
     """None where it was there already."""
-    left_out: int
+    report: Report
+    """Of those that are left out."""
     places: Mapping[object, str] = field(default_factory=dict)
     """Where each stands, by id, where that is known."""
+    refused: set[object] = field(default_factory=set)
+    """Those that the events' columns can't answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +108,8 @@ def run(options: SparkMatchOptions) -> int:
             Index.open(built.path, verify=False).save(options.index)
         summary = _write(spark, result, built, options, afterwards)
         print(json.dumps(asdict(summary)) if options.json else summary)
-    if built.left_out:
-        complain(f"left out {built.left_out:,} subscription{'' if built.left_out == 1 else 's'}")
+    if built.report.count:
+        complain(f"left out {built.report}")
     return 0
 
 
@@ -111,13 +123,16 @@ def _check(options: SparkMatchOptions) -> None:
             raise UsageError(f"{options.subscriptions} is an index already; leave --index out")
     if options.index is not None and not is_index(options.index):
         raise UsageError(f"{options.index}: an index's name ends in {INDEX_SUFFIX}")
+    if options.bulk and options.missing_columns == "null":
+        raise UsageError("--bulk reads the columns that there are; leave it out, or --missing-columns")
     if options.all and options.form == "pairs":
         raise UsageError("--all needs --format array: an event without matches has no pairs")
 
 
 def _index(spark: SparkSession, options: SparkMatchOptions, scratch: Path) -> Built:
     if is_index(options.subscriptions):
-        return Built(options.subscriptions, len(Index.open(options.subscriptions, verify=False)), None, 0)
+        report = Report("subscription", options.subscriptions)
+        return Built(options.subscriptions, len(Index.open(options.subscriptions, verify=False)), None, report)
     from covey.spark import build_index
 
     path = options.index or str(scratch / f"index{INDEX_SUFFIX}")
@@ -125,8 +140,9 @@ def _index(spark: SparkSession, options: SparkMatchOptions, scratch: Path) -> Bu
     start = time.perf_counter()
     if is_local(spark) and os.path.isfile(options.subscriptions):
         path = str(scratch / f"index{INDEX_SUFFIX}")  # kept when it is known to fit the events
-        added_here, left_out, places = _from_file(options, path)
-        return Built(path, added_here, time.perf_counter() - start, left_out, places)
+        built = _from_file(options, path)
+        built.seconds = time.perf_counter() - start
+        return built
     try:
         with job_progress(spark, "tasks of reading subscriptions"):
             added = build_index(
@@ -139,27 +155,27 @@ def _index(spark: SparkSession, options: SparkMatchOptions, scratch: Path) -> Bu
         _say(report, error.errors)
         raise BadRowsError(f"{report} can't be used, so nothing was done; --on-error skip goes on without") from None
     _say(report, added.errors)
-    return Built(path, added.added, time.perf_counter() - start, report.count)
+    return Built(path, added.added, time.perf_counter() - start, report)
 
 
-def _from_file(options: SparkMatchOptions, path: str) -> tuple[int, int, dict[object, str]]:
-    """The index of one file of this machine, read as `covey match` reads it, which names the lines that are bad; how
-    many it has and how many not, and where each stands. What only Spark reads goes with the others."""
+def _from_file(options: SparkMatchOptions, path: str) -> Built:
+    """The index of one file of this machine, read as `covey match` reads it, which names the lines that are bad. What
+    only Spark reads goes with the others, where Spark is asked."""
     from covey.spark.only_spark import add_rules
 
     given = SubscriptionFile(source(options.subscriptions, options.subscriptions_format, SUBSCRIPTIONS_FORMAT), options)
     schema = schema_of(options)
     index = Index(semantics=options.semantics or "sql", schema=schema)
     pairs = as_one_kind(list(given.pairs(unwatched)))
-    if schema is not None:
+    if schema is not None or _as_lines(options):
         added = index.add_many(pairs, on_error="skip")
     else:
         added = add_rules(index, pairs, dialect="sql", on_error="skip")
     given.settle(added.errors)
     index.save(path)
     wrong = {bad.row for bad in added.errors}
-    places = {id: f"{given.source.name} {given.place(at)}" for at, (id, _) in enumerate(pairs) if at not in wrong}
-    return added.added, given.report.count, places
+    places = {id: given.place(at) for at, (id, _) in enumerate(pairs) if at not in wrong}
+    return Built(path, added.added, None, given.report, places)
 
 
 def _say(report: Report, errors: Sequence[BadSubscription]) -> None:
@@ -176,49 +192,133 @@ def _plain(spark: SparkSession, built: Built, options: SparkMatchOptions) -> Dat
     events = read_events(spark, options)
     if options.columns is not None:
         _check_columns(options.columns, events.columns, options.events)
-    placed = place(events, built.path, on_error="skip", memory_budget=options.memory_budget)
-    _say_unfit(events, built, placed.errors, options)
-    matched = match_placed(events, placed)
+    if _as_lines(options):
+        _settle(built, options)
+        matched = _lines(spark, events, built, options)
+    else:
+        wanted, own = _with_missing(events, built) if _lacks(options) else (events, "*")
+        placed = place(wanted, built.path, on_error="skip", memory_budget=options.memory_budget)
+        _refuse(events, built, placed.errors, lacking=_lacks(options))
+        _settle(built, options)
+        matched = match_placed(wanted, placed)
+        matched = matched if own == "*" else matched.select(own, _LISTS)
+    _say_what_cannot_fire(events, built, lines=_as_lines(options))
     if options.columns is None:
         return matched
     return matched.select(*(quoted(name) for name in options.columns), _LISTS)
 
 
-def _say_unfit(events: DataFrame, built: Built, errors: Sequence[BadSubscription], options: SparkMatchOptions) -> None:
-    """Say which rules these events' columns can't meet, in the words of `covey match` where it would say it too."""
-    if errors:
-        _name_unfit(events, built, errors)
-        built.left_out += len(errors)
-        built.subscriptions -= len(errors)
-    if built.left_out and not skips(options.on_error):
-        few = f"{built.left_out:,} subscription{'' if built.left_out == 1 else 's'}"
-        raise BadRowsError(f"{few} can't be used, so nothing was done; --on-error skip goes on without")
+def _with_missing(events: DataFrame, built: Built) -> tuple[DataFrame, str]:
+    """The events with all columns that rules name, and where their own are in it."""
+    from pyspark.sql import functions as sf
 
+    from covey.spark.missing_columns import with_missing
+    from covey.spark.types import quoted, unused_name
 
-def _name_unfit(events: DataFrame, built: Built, errors: Sequence[BadSubscription]) -> None:
-    from pyspark.sql.pandas.types import to_arrow_schema
-
+    columns = TableColumns([_arrow(events)])
     index = Index.open(built.path, verify=False)
-    names = Schema.infer(to_arrow_schema(events.schema)).attributes
-    seen = Seen.of_types({name: attribute.type for name, attribute in names.items()}, index.tested)
-    for place, bad in enumerate(errors):
-        if place < MOST_SHOWN:
-            complain(_unfit(bad, index, seen, built.places))
-    if len(errors) > MOST_SHOWN:
-        complain(f"and {len(errors) - MOST_SHOWN:,} more can't be used on these events")
+    names = {name for tested in index.tested for name in term_of(tested).attributes()}
+    lacking = {name for name in names if not columns.has(name) and not name.startswith(SPARK_ONLY)}
+    own = unused_name("covey events", events.columns)
+    return with_missing(events.withColumn(own, sf.struct("*")), lacking), f"{quoted(own)}.*"
 
 
-def _unfit(bad: BadSubscription, index: Index, seen: Seen, places: Mapping[object, str]) -> str:
-    condition = index.filter(bad.id)
+def _as_lines(options: SparkMatchOptions) -> bool:
+    """Whether the events are JSON lines and nothing says what columns they have: then they are matched as they are, by
+    the kinds of their values, as `covey match` does. What Spark would infer of all of them together isn't in them."""
+    name = options.events
+    if options.events_schema is not None or name.startswith(TABLE):
+        return False
+    told = options.events_format or SUFFIXES.get(PurePath(_first(name).removesuffix(".gz")).suffix.lower())
+    return told == "jsonl"
+
+
+def _first(name: str) -> str:
+    return next(iter(data_files(name)), name) if "://" not in name else name
+
+
+def _lines(spark: SparkSession, events: DataFrame, built: Built, options: SparkMatchOptions) -> DataFrame:
+    """The events' columns beside what their lines match."""
+    from pyspark.sql import functions as sf
+
+    from covey.spark.batch import match_placed
+    from covey.spark.json_texts import JsonColumn
+    from covey.spark.worker_files import place
+
+    given = rows(spark, options.events, options.events_format, "--events-format")
+    texts = spark.read.text(given.path).where(sf.trim("value") != "")
+    if len(texts.columns) > 1:
+        names = ", ".join(texts.columns[1:])
+        raise CoveyError(f"{options.events}: JSON lines get no columns of directories ({names}); give --events-schema")
+    placed = place(texts, built.path, on_error="raise", memory_budget=options.memory_budget, as_json=True)
+    bad: BadJson = "null" if skips(options.on_error) else "raise"
+    matched = match_placed(texts, placed, texts=JsonColumn("value", bad)).where(sf.col(_LISTS).isNotNull())
+    return matched.select(sf.from_json("value", events.schema).alias("event"), _LISTS).select("event.*", _LISTS)
+
+
+def _settle(built: Built, options: SparkMatchOptions) -> None:
+    built.report.end()
+    if built.report.count and not skips(options.on_error):
+        raise BadRowsError(f"{built.report} can't be used, so nothing was done; --on-error skip goes on without")
+
+
+def _lacks(options: SparkMatchOptions) -> bool:
+    """Whether rules may name columns that aren't there: those of dialects that know no columns may, too."""
+    return lacks_columns(options) or (options.missing_columns is None and options.dialect in UNTYPED)
+
+
+def _refuse(events: DataFrame, built: Built, errors: Sequence[BadSubscription], *, lacking: bool) -> None:
+    """Report rules that these events' columns can't answer, in the words of `covey match` where it would, too."""
+    if not errors:
+        return
+    index = Index.open(built.path, verify=False)
+    columns = TableColumns([_arrow(events)], lacking=lacking)
+    built.subscriptions -= len(errors)
+    built.refused |= {bad.id for bad in errors}
+    for bad in errors:
+        said = f"subscription {bad.id!r}: {one_line(_reason(bad, index.filter(bad.id), columns))}"
+        built.report.bad(built.places.get(bad.id, ""), said)
+
+
+def _reason(bad: BadSubscription, condition: Filter, columns: TableColumns) -> CoveyError:
     text = only_spark_text(condition)
-    if text is not None:
+    if text is None:
+        return columns.refusal(condition) or bad.error
+    try:
+        return columns.refusal(parse(text)) or bad.error
+    except CoveyError as error:
+        return error
+
+
+def _say_what_cannot_fire(events: DataFrame, built: Built, *, lines: bool) -> None:
+    """As `covey match` says it after its answers."""
+    index = Index.open(built.path, verify=False)
+    if len(index) > MOST_CHECKED:
+        return
+    rules = [(id, index.filter(id)) for id in index.ids() if id not in built.refused]
+    rules = [(id, condition) for id, condition in rules if only_spark_text(condition) is None]
+    if not lines:
+        columns = TableColumns([_arrow(events)], lacking=True)
+        rules = [(id, columns.read(condition)) for id, condition in rules if columns.refusal(condition) is None]
+    try:
+        types = {name: one.type for name, one in Schema.infer(_arrow(events)).attributes.items()}
+    except SchemaError:  # a column `a.b` beside a record `a` that has a `b`
+        return
+    say_findings(findings(rules, Seen.of_types(types, index.tested, mixed=lines), index.semantics))
+
+
+def _arrow(events: DataFrame) -> pa.Schema:
+    """The columns of types that Arrow has, too."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    found: list[pa.Field] = []
+    for column in events.schema.fields:
         try:
-            parse(text)
-        except CoveyError as error:
-            place = f"{places[bad.id]}: " if bad.id in places else ""
-            return f"{place}subscription {bad.id!r}: {one_line(error)}"
-    found = seen.cannot_fire(bad.id, condition, index.semantics)
-    return str(found) if found is not None else f"subscription {bad.id!r} can't be used: {one_line(bad.error)}"
+            found.append(pa.field(column.name, to_arrow_type(column.dataType)))
+        except PySparkException:
+            found.append(pa.field(column.name, pa.null()))
+    return pa.schema(found)
 
 
 def _bulk(spark: SparkSession, built: Built, options: SparkMatchOptions) -> DataFrame:
@@ -234,7 +334,8 @@ def _bulk(spark: SparkSession, built: Built, options: SparkMatchOptions) -> Data
     )  # fmt: skip
     whole = Index.open(built.path, verify=False).integer_ids
     bad = [BadSubscription(row.row, int(row.id) if whole else row.id, CoveyError(row.error)) for row in wrong.collect()]
-    _say_unfit(spark.read.parquet(given.path), built, bad, options)
+    _refuse(spark.read.parquet(given.path), built, bad, lacking=False)
+    _settle(built, options)
     return cast("DataFrame", matched)
 
 
@@ -269,7 +370,7 @@ def _write(
     counts = counter.get
     return Summary(
         subscriptions=built.subscriptions,
-        subscriptions_left_out=built.left_out,
+        subscriptions_left_out=built.report.count,
         build_seconds=built.seconds,
         events=counts["events"],
         matched_events=counts["matched"],

@@ -20,10 +20,11 @@ from pyspark.sql.types import DataType, StructType
 from covey.errors import CoveyError, FilterError, OnError, skips
 from covey.limits import DEFAULT_LIMITS, Limits
 from covey.matching import AddManyError, BadSubscription, Index
+from covey.matching.constants import constants_of
 from covey.spark.build import add_frame, type_of_ids
 from covey.spark.conditions.names import is_case_sensitive
 from covey.spark.options import SubscriptionOptions, check_keywords
-from covey.spark.plain_rules import constants_of, plain_texts
+from covey.spark.plain_rules import plain_texts
 from covey.spark.source import register_source
 from covey.spark.sql.functions import checker, matcher
 from covey.spark.sql.named_rules import NamedRules

@@ -1,0 +1,137 @@
+"""Subscriptions held to the columns of a table, as SQL holds them.
+
+Parquet and CSV say which columns there are and what they hold, before any row is looked at. So a name that no column
+has is a mistake there, and a constant of another kind is converted as Spark's analyser converts it (`status = '500'` on
+a number), or refused. Events as JSON or XML have no columns: what one lacks is missing, and kinds don't mix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+import pyarrow as pa
+
+from covey.errors import CoveyError, FilterError, SchemaError
+from covey.events import Schema
+from covey.filters import Filter, Predicate
+from covey.filters.algebra import leaves
+from covey.filters.terms import is_path, term_of
+from covey.filters.values import Kind
+from covey.kernels.opcodes import BOOLEAN, NUMBER, STRING, TIMESTAMP
+from covey.matching.bulk.rows import BadSubscription
+from covey.matching.constants import constants_of, naming
+from covey.matching.index import Index
+
+_CODES: Final = {
+    Kind.NUMBER: NUMBER, Kind.STRING: STRING, Kind.BOOLEAN: BOOLEAN, Kind.TIMESTAMP: TIMESTAMP,
+}  # fmt: skip
+
+
+class TableColumns:
+    """The columns that tables have, all of them together. One that tables hold in different types has none here. With
+    `lacking` subscriptions may name others, of which every row has null."""
+
+    def __init__(self, tables: Iterable[pa.Schema], *, lacking: bool = False) -> None:
+        self._lacking = lacking
+        self._columns: dict[str, list[pa.DataType]] = {}
+        for table in tables:
+            for column in table:
+                self._columns.setdefault(column.name, []).append(column.type)
+        alike = [pa.field(name, kinds[0]) for name, kinds in self._columns.items() if len(set(kinds)) == 1]
+        try:
+            self._schema = Schema.infer(pa.schema(alike))
+        except SchemaError:  # a column `a.b` beside a record `a` that has a `b`
+            self._schema = Schema({})
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a column, or such a field in one, or may be."""
+        if self._lacking or name in self._columns:
+            return True
+        first, dot, rest = name.partition(".")
+        while dot:
+            if any(_within(kind, rest) for kind in self._columns.get(first, ())):
+                return True
+            step, dot, rest = rest.partition(".")
+            first = f"{first}.{step}"
+        return False
+
+    def refusal(self, condition: Filter) -> CoveyError | None:
+        """What a table would say to a subscription; None where it can be asked."""
+        for name in sorted(condition.attributes()):
+            if not self.has(name):
+                return FilterError(self._missing(name, condition))
+        try:
+            self._schema.check(condition)
+        except FilterError as error:
+            return error
+        return None
+
+    def _missing(self, name: str, condition: Filter) -> str:
+        others = sorted(one for one in {*self._columns, *self._schema.attributes} if not name.startswith(f"{one}."))
+        meant = next(iter(get_close_matches(name, others, 1)), None)
+        meant = next((column for column in others if column.lower() == name.lower()), meant)
+        if meant is not None:
+            return f"there is no column {name}; did you mean {meant}?"
+        # A comparison of two columns, of which one is none, was meant as one with a text.
+        bare = "." not in name and any(
+            not is_path(test) and name in term_of(test).attributes() for test in _tested(condition)
+        )
+        return f"there is no column {name}" + (f"; a text is written in quotes: '{name}'" if bare else "")
+
+    def unfit(self, constants: Mapping[str, frozenset[int]]) -> set[str]:
+        """Of what an index tests, what isn't a column, or is compared with constants of another kind than it holds."""
+        return {name for name, kinds in constants.items() if not self._fits(name, kinds)}
+
+    def _fits(self, name: str, kinds: frozenset[int]) -> bool:
+        if not is_path(name):
+            return all(map(self.has, term_of(name).attributes()))
+        kind = self._schema.type_of(name)
+        return self.has(name) and (kind is None or kinds <= {_CODES.get(kind.kind)})
+
+    def read(self, condition: Filter) -> Filter:
+        """A subscription that can be asked, with constants as the columns have them."""
+        return self._schema.check(condition)
+
+
+def held(index: Index, columns: TableColumns) -> tuple[Index, list[BadSubscription]]:
+    """An index as a table of such columns is asked, and the subscriptions that can't be."""
+    rows = list(index.rows())
+    wrong = columns.unfit(constants_of(index))
+    if not wrong:
+        return index, []
+    bad: list[BadSubscription] = []
+    read: dict[int, Filter] = {}
+    for row in naming([text for _, text in rows], wrong).nonzero()[0].tolist():
+        id, condition = rows[row][0], index.filter(rows[row][0])
+        error = columns.refusal(condition)
+        if error is not None:
+            bad.append(BadSubscription(row, id, error))
+        else:
+            fitting = columns.read(condition)
+            if fitting != condition:
+                read[row] = fitting
+    if not read:
+        index.remove_many(one.id for one in bad)
+        return index, bad
+    refused = {one.row for one in bad}
+    made = Index(semantics=index.semantics, nan_is_missing=index.nan_is_missing)
+    made.add_many([(id, read.get(row, text)) for row, (id, text) in enumerate(rows) if row not in refused])
+    return made, bad
+
+
+def _tested(condition: Filter) -> Iterator[str]:
+    return (leaf.attribute for leaf in leaves(condition) if isinstance(leaf, Predicate))
+
+
+def _within(kind: pa.DataType, path: str) -> bool:
+    """Whether a value of that type may have something under a dotted name."""
+    if pa.types.is_map(kind):
+        return True
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _within(kind.value_type, path)
+    if not pa.types.is_struct(kind):
+        return False
+    first, _, rest = path.partition(".")
+    return any(one.name == path or (one.name == first and (not rest or _within(one.type, rest))) for one in kind.fields)

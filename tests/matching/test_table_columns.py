@@ -1,0 +1,79 @@
+"""Subscriptions held to a table's columns: what SQL would refuse is refused by name, what it converts is converted."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from covey import Index, parse
+from covey.matching.table_columns import TableColumns, held
+
+TABLE = pa.schema(
+    {
+        "status": pa.int64(),
+        "path": pa.string(),
+        "at": pa.timestamp("us"),
+        "user": pa.struct({"plan": pa.string(), "age": pa.int32()}),
+        "tags": pa.map_(pa.string(), pa.string()),
+        "items": pa.list_(pa.struct({"sku": pa.string()})),
+        "raw": pa.binary(),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("statis > 5", "there is no column statis; did you mean status?"),
+        ("Status > 5", "there is no column Status; did you mean status?"),
+        ("status = 1 OR zone IS NULL", "there is no column zone"),
+        ("path = home", "there is no column home; a text is written in quotes: 'home'"),
+        ("user.plam = 'x'", "there is no column user.plam; did you mean user.plan?"),
+        ("path.x = 1", "there is no column path.x"),
+        ("status > 'high'", "'status' is int, but is compared with the string 'high', which can't be read as one"),
+        ("abs(statsu) > 5", "there is no column statsu; did you mean status?"),
+    ],
+)  # fmt: skip
+def test_what_sql_refuses_is_refused_by_name(text: str, problem: str) -> None:
+    assert str(TableColumns([TABLE]).refusal(parse(text))) == problem
+
+
+@pytest.mark.parametrize(
+    "text", ["user.plan = 'pro'", "tags.size = 'L'", "items.sku IS NULL", "status + 1 > 5", "raw IS NOT NULL", "TRUE"]
+)
+def test_what_it_has_is_asked(text: str) -> None:
+    assert TableColumns([TABLE]).refusal(parse(text)) is None
+
+
+def test_constants_are_converted_and_all_else_stays_in_its_order() -> None:
+    texts = {
+        "number": "status = '503'", "plain": "path LIKE '/a%'", "nowhere": "statis = 1",
+        "time": "at > '2026-01-01'", "cast": "path > 5",
+    }  # fmt: skip
+    index = Index()
+    index.add_many(texts)
+    index, bad = held(index, TableColumns([TABLE]))
+    assert [(one.row, one.id) for one in bad] == [(2, "nowhere")]
+    assert list(index.ids()) == ["number", "plain", "time", "cast"]
+    events = pa.Table.from_pylist([{"status": 503, "path": "/a"}, {"status": 404, "path": "7"}], TABLE)
+    assert index.match_batch(events).to_pylist() == [["number", "plain"], ["cast"]]
+
+
+def test_columns_of_several_tables_count_together() -> None:
+    both = TableColumns([TABLE, pa.schema({"zone": pa.string(), "status": pa.string()})])
+    assert both.refusal(parse("zone = 'x' AND at IS NULL")) is None
+    assert both.read(parse("status = '503'")) == parse("status = '503'")  # of two types: each value as it is
+
+
+def test_a_table_may_be_said_to_lack_columns() -> None:
+    index = Index()
+    index.add_many({"either": "zone = 'x' OR status = '503'", "high": "status > 'high'"})
+    index, bad = held(index, TableColumns([TABLE], lacking=True))
+    assert [one.id for one in bad] == ["high"]
+    assert index.match({"status": 503}) == ["either"]
+
+
+def test_an_index_that_fits_is_taken_as_it_is() -> None:
+    index = Index()
+    index.add_many({"a": "status > 5", "b": "path = 'x' AND at > TIMESTAMP '2026-01-01'"})
+    assert held(index, TableColumns([TABLE])) == (index, [])
