@@ -24,17 +24,18 @@ jars: setup
 demo: setup
 	$(BIN)/covey demo
 
-# All but what takes minutes by itself. One process more than two cores, since one of them mostly waits for brokers:
+# All but what takes minutes by itself. Two processes more than two cores, since half of the time they wait for brokers
+# and for Java:
 # tests/dealing.py says which tests are where.
 test: setup lint
-	$(BIN)/python -m pytest -n 3 -m "not long"
+	$(BIN)/python -m pytest -n 4 -m "not long"
 
 # What needs neither Spark nor a browser nor sockets nor the laboratory, with a share of the random examples.
 test-core: setup
 	COVEY_EXAMPLES=$${COVEY_EXAMPLES:-0.1} $(BIN)/python -m pytest -n 2 -m core
 
 test-long: setup
-	$(BIN)/python -m pytest -n 3 -m long
+	$(BIN)/python -m pytest -n 4 -m long
 
 lint: setup
 	$(BIN)/ruff check

@@ -179,3 +179,26 @@ def test_what_comes_for_durable_and_for_other_subscriptions_keeps_its_order() ->
     net.publish("a", "pub", *({"p": p} for p in (1, 9, 2, 8, 3)))
     net.say("a", "ann", Credit(10))
     assert [event["p"] for event in net.delivered("ann")] == [1, 9, 2, 8, 3]
+
+
+def test_a_lease_outlives_its_session_and_what_it_missed_is_counted() -> None:
+    net = one_broker()
+    net.subscribe("a", "ann", "leased", "p >= 0", lease=10.0)
+    net.subscribe("a", "ann", "passing", "p >= 0")
+    net.publish("a", "pub", {"p": 1})
+    net.part("a", "ann")
+    net.publish("a", "pub", {"p": 2})
+    net.wait(5.0)
+    net.join("a", "ann")
+    welcome = [answer for answer in net.heard["ann"] if isinstance(answer, Welcome)][-1]
+    assert (welcome.subscriptions, welcome.meant) == (["leased"], 2)
+    net.publish("a", "pub", {"p": 3})
+    assert [event["p"] for event in net.delivered("ann")] == [1, 3]
+
+
+def test_a_lease_ends_in_its_time_though_its_client_is_gone() -> None:
+    net = one_broker()
+    net.subscribe("a", "ann", "leased", "p >= 0", lease=10.0)
+    net.part("a", "ann")
+    net.wait(11.0)
+    assert "ann" not in {client.id for client in net.brokers["a"].clients}

@@ -65,6 +65,11 @@ class Claim:
     within: str | None = None
     """The permission that was found to cover it when it was made; None for everything."""
 
+    @property
+    def outlives_session(self) -> bool:
+        """Whether it is still there when its client is gone; without durability only until the broker is, too."""
+        return self.durable or self.lease is not None
+
     def row(self, client: Client) -> ClaimRow:
         """What survives of it."""
         return ClaimRow(
@@ -137,7 +142,7 @@ class Client(Remembered):
     flying: deque[int] = field(default_factory=deque)
     """Sizes of deliveries sent and not granted back, in order; of a client that doesn't count bytes itself."""
     meant: int = 0
-    """Deliveries without a number that there were in this session, sent or dropped."""
+    """Deliveries without a number that there were in this session and after it, sent or dropped."""
     gap: int = 0
     """Deliveries dropped that the client hasn't heard of."""
     gap_unnumbered: int = 0
@@ -155,7 +160,7 @@ class Client(Remembered):
     def is_remembered(self) -> bool:
         """Whether something of the client outlives its session."""
         return bool(self.queue or self.published) or any(
-            claim.durable for claims in self.claims for claim in claims.values()
+            claim.outlives_session for claims in self.claims for claim in claims.values()
         )
 
     def answer(self, message: ClientAnswer) -> ToClient:

@@ -88,7 +88,8 @@ class Clients(Remembered):
         client.up, client.connection = True, connection
         client.session += 1
         self.permit(client, permissions)
-        meant = self._meant.pop(id, 0)
+        # Of who stayed known, also what there was for its leases while it was away.
+        meant = max(self._meant.pop(id, 0), client.meant)
         self.queues.open(client, frozenset(capabilities))
         self.send(
             client,
@@ -133,7 +134,7 @@ class Clients(Remembered):
                 self._meant.popitem(last=False)
         self.queues.close(client)
         return [
-            (table, [claim for claim in claims.values() if not claim.durable])
+            (table, [claim for claim in claims.values() if not claim.outlives_session])
             for table, claims in client.claims.by_table()
         ]
 

@@ -113,7 +113,7 @@ class Export(Remembered):
         if not self._by_advertisements:
             return True
         try:
-            return any(self._known.overlaps(condition, other, self._known.budget) for other in advertised)
+            return any(self._known.may_meet(condition, other, self._known.budget) for other in advertised)
         except LaterError:
             self._unsure[key] = None
             return True

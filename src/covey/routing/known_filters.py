@@ -31,6 +31,8 @@ from covey.relations.exact import (
 )
 from covey.relations.plain_forms import plain_conjunction
 from covey.relations.steps import Budget
+from covey.routing.meta_events import META_FILTER
+from covey.routing.own_events import also_of_brokers, asked_of_brokers
 from covey.routing.spent_degrees import without_spent
 
 if TYPE_CHECKING:
@@ -94,6 +96,8 @@ class KnownFilters:
         """What work on relations may take in this turn."""
         self.normal_at_once = sys.maxsize
         """Entries of one change whose normal forms are made at once; those of a larger one are made later."""
+        self._schema = meaning.schema
+        """What clients' events and filters are held to; what is true of brokers' own events too is in the meaning."""
         self._limits = limits
         self._parsed: dict[str, Filter] = {}
         self._written: dict[int, tuple[Filter, str]] = {}
@@ -113,7 +117,11 @@ class KnownFilters:
     def under(cls, config: BrokerConfig) -> KnownFilters:
         """Filters as a broker of this configuration reads them."""
         meaning = Meaning(config.semantics, config.defaults, config.schema)
-        return cls(meaning, config.limits.filters, RelationLimits(config.limits.pair_steps))
+        if config.schema is not None:
+            meaning = Meaning(config.semantics, meaning.defaults, also_of_brokers(config.schema))
+        known = cls(meaning, config.limits.filters, RelationLimits(config.limits.pair_steps))
+        known._schema = config.schema
+        return known
 
     def parse(self, text: str) -> Filter:
         """The filter of a text; raises FilterError where it isn't one, or breaks the schema."""
@@ -151,7 +159,7 @@ class KnownFilters:
         if 2 * len(text) > self._limits.diagram_nodes or "IS" in text.upper():
             # No other text can need more nodes than it has characters. An index must never refuse what a broker took.
             self.index().check(condition)
-        return condition if self.meaning.schema is None else self.meaning.schema.check(condition)
+        return condition if self._schema is None else self._schema.check(condition)
 
     def parse_entry(self, key: str, text: str) -> Filter:
         """The filter of a neighbour's entry. Where the key is that of the text, it is a normal form already."""
@@ -245,6 +253,21 @@ class KnownFilters:
         if one is not None and other is not None:
             return overlap_under(self.meaning, one, other)
         return self._overlapping.of(lambda: self._decided_overlaps(f, g, budget), f, g)
+
+    def may_meet(self, condition: Filter, advertised: Filter, budget: Budget | None = None) -> bool:
+        """Whether an advertised event may match a filter. Where brokers advertise their own events it is known what
+        these have, and that they have nothing else."""
+        meta = self.parse(META_FILTER)
+        if advertised != meta:
+            return self.overlaps(condition, advertised, budget)
+        return self._overlapping.of(lambda: self._meets_meta(condition, meta, budget), condition, meta)
+
+    def _meets_meta(self, condition: Filter, meta: Filter, budget: Budget | None) -> bool:
+        advertised = asked_of_brokers(condition, meta, self.meaning.defaults or ())
+        one, other = self.conjunction(condition), conjunction_of(advertised, self.meaning)
+        if one is not None and other is not None:
+            return overlap_under(self.meaning, one, other)
+        return self._decided_overlaps(condition, advertised, budget)
 
     def _decided_overlaps(self, f: Filter, g: Filter, budget: Budget | None) -> bool:
         return decide_overlaps(f, g, self.meaning, self.pair, budget)

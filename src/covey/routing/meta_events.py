@@ -17,6 +17,8 @@ META = f"{RESERVED}.meta"
 """The attribute that marks such an event, and says what happened."""
 META_FILTER = f"`{META}` IS NOT NULL"
 """What a broker that publishes them advertises for itself."""
+META_ATTRIBUTES = frozenset((META, "broker", "client", "id", "filter"))
+"""All attributes that they may have."""
 PUBLISHER = RESERVED
 """Who publishes them. No client is called so."""
 

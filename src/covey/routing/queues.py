@@ -93,6 +93,8 @@ class Queues(Remembered):
                 return
         if client.up:
             self._wait(client, (client.next_number - 1, subscriptions, envelope, size))
+        else:
+            client.meant += 1  # for a lease; it hears that it missed something when it comes back
 
     def _wait(self, client: Client, waiting: tuple[int, list[str], Envelope, int]) -> None:
         """Let a delivery without a number wait for the client's credit; the oldest go where there are too many."""
