@@ -70,6 +70,8 @@ def test_all_ways_of_routing_can_be_configured(tmp_path: Path) -> None:
         [merging]
         imt = 0.1
         at_arrivals = 3
+        [merging.advertisements]
+        every = 5.0
         [subsumption]
         approximate = true
         [subsumption.space]
@@ -82,7 +84,7 @@ def test_all_ways_of_routing_can_be_configured(tmp_path: Path) -> None:
         """,
     )
     broker = load(path, {}).broker
-    assert broker.merging == MergingOptions(0.1, MergingPolicy(at_arrivals=3))
+    assert broker.merging == MergingOptions(0.1, MergingPolicy(at_arrivals=3), MergingPolicy(every=5.0))
     space = Space([Number("price", low=0), Nominal("company", ["IBM", "Dell"])])
     assert broker.subsumption == SubsumptionOptions(space, approximate=True)
     assert broker.pruning == PruningOptions("memory")
@@ -149,6 +151,7 @@ def test_tokens_do_not_travel_in_the_clear_to_other_machines(tmp_path: Path) -> 
         ('id = "a"\n[adaptive]\nsamples = 3\n', {}, r"adaptive\.samples is not known"),
         ('id = "a"\n[adaptive]\nask_above = 3\n', {}, "ask_above is 3.*between 0 and 1"),
         ('id = "a"\n[merging]\nimt = "x"\n', {}, r"\[merging\].*imt"),
+        ('id = "a"\n[merging.advertisements]\nimt = 0.1\n', {}, r"merging\.advertisements\.imt is not known"),
         ("id", {}, "not TOML"),
     ],
 )

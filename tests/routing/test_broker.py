@@ -26,6 +26,7 @@ from covey.routing.messages import (
     Renew,
     Stream,
     Tick,
+    Unadvertise,
     Welcome,
 )
 from covey.simulation.uniform_chances import UniformChances
@@ -249,6 +250,19 @@ def test_advertisements_are_covered_and_merged_perfectly_only() -> None:
     for at in range(20):
         net.say("a", "ann", Advertise(100 + at, f"x{at}", f"p = {10 * at + 100}"))
     assert not any(one.matches({"p": 105}) for one in net.brokers["c"].links["b"].inward[1].holding.entries.values())
+
+
+def test_advertisements_that_a_merger_leaves_are_merged_again() -> None:
+    net = network("covering", advertisements=True)
+    net.join("a", "ann")
+    for at in range(20):
+        net.say("a", "ann", Advertise(at, f"w{at}", f"p BETWEEN {at} AND {at + 1}"))
+    net.say("a", "ann", Advertise(100, "wide", "p BETWEEN 8.5 AND 30"))
+    net.wait(1.0)
+    assert net.held("c", "b", 1) == ["p BETWEEN 0 AND 30"]
+    net.say("a", "ann", Unadvertise(101, "w3"))
+    net.wait(1.0)
+    assert net.held("c", "b", 1) == ["p BETWEEN 0 AND 3 OR p BETWEEN 4 AND 30"]
 
 
 def test_a_lease_ends_in_time_everywhere_unless_it_is_renewed() -> None:

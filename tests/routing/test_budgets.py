@@ -10,7 +10,7 @@ import pytest
 from covey.filters.algebra import Filter
 from covey.language import parse
 from covey.relations.steps import Budget
-from covey.routing import BrokerLimits, Permissions, covering_stage
+from covey.routing import BrokerLimits, MergingOptions, Permissions, covering_stage
 from covey.routing.covering_stage import Covering
 from covey.routing.deferring import TOGETHER, Deferring
 from covey.routing.identity_stage import Identity
@@ -20,7 +20,6 @@ from covey.routing.merging_stage import Merging
 from covey.routing.messages import Delta, FromClient, Subscribe, Work
 from covey.routing.phases import Signal
 from covey.routing.stages import Change
-from covey.routing.strategies import ADVERTISEMENT_POLICY
 from covey.simulation.scenarios import random_filter
 from tests.routing.harness import Net
 
@@ -85,7 +84,7 @@ def test_a_hard_permission_is_refused_with_the_reason() -> None:
 
 STAGES: dict[str, Any] = {
     "covering": Covering,
-    "merging": lambda known: Merging(known, ADVERTISEMENT_POLICY),
+    "merging": lambda known: Merging(known, MergingOptions().advertisements),
 }
 
 

@@ -6,6 +6,8 @@ profile = "stocks.profile"    # how likely filters are to match (`covey spark pr
 imt = 0.1                     # imperfect merging threshold
 measure = "traffic"           # it bounds degree times chance; "degree": the degree alone
 every = 60.0                  # when to merge: the rules of covey.relations.merging.MergingPolicy
+[merging.advertisements]      # when to merge advertisements
+at_arrivals = 16
 
 [subsumption]                 # strategy = "subsumption"
 approximate = false           # true: at most k rectangles more a filter; also metric, dynamic_threshold
@@ -61,11 +63,17 @@ def routing_options(tables: Mapping[str, Any], directory: Path) -> dict[str, Any
 
 
 def _merging(given: Any) -> MergingOptions:
-    own = names_of(MergingOptions) - {"policy"}
-    check_names(given, {*own, *names_of(MergingPolicy)}, "merging.")
-    rules = {name: value for name, value in given.items() if name not in own}
+    policies = {"policy", "advertisements"}
+    own = names_of(MergingOptions) - policies
+    check_names(given, {*own, "advertisements", *names_of(MergingPolicy)}, "merging.")
+    rules = {name: value for name, value in given.items() if name not in own | policies}
     options = _option({name: value for name, value in given.items() if name in own}, MergingOptions, "merging")
-    return replace(options, policy=_option(rules, MergingPolicy, "merging")) if rules else options
+    if rules:
+        options = replace(options, policy=_option(rules, MergingPolicy, "merging"))
+    if "advertisements" in given:
+        told = _option(given["advertisements"], MergingPolicy, "merging.advertisements")
+        options = replace(options, advertisements=told)
+    return options
 
 
 def _subsumption(given: Any) -> SubsumptionOptions:

@@ -192,6 +192,8 @@ class MergingOptions:
     """Imperfect merging threshold: the largest imperfect degree. 0 for perfect mergers only."""
     policy: MergingPolicy = field(default_factory=lambda: MergingPolicy(at_arrivals=16, every=60.0))
     """When to merge."""
+    advertisements: MergingPolicy = field(default_factory=lambda: MergingPolicy(at_arrivals=16))
+    """When to merge advertisements, by perfect mergers only, whatever the strategy."""
     measure: Literal["degree", "traffic"] = "degree"
     """What the threshold bounds: a merger's imperfect degree, or the degree times the chance that an event meets the
     merger, which is the part of all events that it lets through in vain (Li et al., section 5.3)."""

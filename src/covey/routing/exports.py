@@ -286,6 +286,6 @@ def subscription_export(config: BrokerConfig, known: KnownFilters) -> Export:
     return Export(known, lambda: subscription_stages(config, known), by_advertisements=config.advertisements)
 
 
-def advertisement_export(known: KnownFilters) -> Export:
+def advertisement_export(config: BrokerConfig, known: KnownFilters) -> Export:
     """The export of advertisements."""
-    return Export(known, lambda: advertisement_stages(known), by_advertisements=False)
+    return Export(known, lambda: advertisement_stages(config, known), by_advertisements=False)

@@ -70,7 +70,7 @@ class Link(Remembered):
         self.last_ping = 0.0
         self.outward = ByTable(
             Outward(Table.SUBSCRIPTIONS, subscription_export(context.config, context.known)),
-            Outward(Table.ADVERTISEMENTS, advertisement_export(context.known)),
+            Outward(Table.ADVERTISEMENTS, advertisement_export(context.config, context.known)),
         )
         self.inward = ByTable(Inward(Table.SUBSCRIPTIONS), Inward(Table.ADVERTISEMENTS))
         self.outbox = Outbox(peer, context.turn)

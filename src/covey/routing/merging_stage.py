@@ -76,8 +76,9 @@ class Merging(Deferring):
 
     def _leave(self, key: str, out: Change, budget: Budget) -> list[str]:
         budget.spend(ENTRY_STEPS)
-        self._changes += 1
-        self._take(self._table.remove(key), out)
+        change = self._table.remove(key)
+        self._changes += 1 + len(change.added)
+        self._take(change, out)
         return []
 
     def follow(self, key: str) -> Follow:  # noqa: D102

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from covey.relations.merging import MergingPolicy
 from covey.routing.config import BrokerConfig, Strategy
 from covey.routing.covering_stage import Covering
 from covey.routing.identity_stage import Identity
@@ -18,8 +17,6 @@ from covey.routing.known_filters import KnownFilters
 from covey.routing.merging_stage import Merging
 from covey.routing.stages import Distinct, Stage, own_key
 from covey.routing.subsumption_stage import Subsumption
-
-ADVERTISEMENT_POLICY: Final = MergingPolicy(at_arrivals=16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +73,6 @@ def subscription_stages(config: BrokerConfig, known: KnownFilters) -> list[Stage
     return PLANS[config.strategy].stages(config, known)
 
 
-def advertisement_stages(known: KnownFilters) -> list[Stage]:
+def advertisement_stages(config: BrokerConfig, known: KnownFilters) -> list[Stage]:
     """The stages for advertisements: covering, and perfect mergers only (M8)."""
-    return [Identity(known), Covering(known), Merging(known, ADVERTISEMENT_POLICY), Covering(known)]
+    return [Identity(known), Covering(known), Merging(known, config.merging.advertisements), Covering(known)]

@@ -195,3 +195,31 @@ def test_prices_that_are_hard_to_merge_perfectly_merge_into_one_interval() -> No
     prices = ("price > 150", "price = 145", "price = 147", "price = 148")
     assert merged(*prices, imperfect=True, max_pieces=1) == "price >= 145"
     assert merged(*prices, imperfect=True) == "price IN (145, 147, 148) OR price > 150"
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+def test_what_nobody_advertises_closes_gaps_and_costs_nothing_among_advertised_events(semantics: Semantics) -> None:
+    closed = 0
+    for seed in range(150):
+        rng = random.Random(seed)
+        parts = [filter_of(rng, depth=rng.randint(0, 1)) for _ in range(rng.randint(1, 4))]
+        advertised = [filter_of(rng, depth=rng.randint(0, 1)) for _ in range(rng.randint(1, 2))]
+        try:
+            merger = merge(parts, semantics=semantics, defaults=DEFAULTS, advertisements=advertised)
+        except MergeError:
+            continue
+        closed += not merger.perfect
+        for event in EVENTS:
+            wanted = any(met(part, event, semantics) for part in parts)
+            found = met(merger.filter, event, semantics)
+            if merger.perfect or any(met(one, event, semantics) for one in advertised):
+                assert found == wanted
+            assert found or not wanted
+    assert closed or semantics == "strict"  # where most have no merger at all
+
+
+def test_a_merger_is_what_a_table_of_the_same_filters_gives() -> None:
+    prices, advertised = ("price > 150", "price = 130", "price = 120"), [parse("price > 150")]
+    assert merged(*prices, advertisements=advertised) == "price >= 120"
+    assert merged(*prices, advertisements=advertised, imperfect=True, imt=0.0) == "price >= 120"
+    assert not merge(map(parse, prices), advertisements=advertised).perfect

@@ -146,7 +146,8 @@ class MergerTable(Generic[Id]):
         if same:
             return self._change((Merger(entry.filter, left, True, min(same)),), (entry,))
         recovered = tuple(Merger(self._filters[part], (part,), True, self._spent(part)) for part in left)
-        self._arrivals += len(recovered)
+        # What was merged once likely is again: nobody need come before that is looked at.
+        self._arrivals += max(len(recovered), self.policy.at_arrivals or 0)
         return self._change(recovered, (entry,))
 
     def merge(self, now: float = 0.0, *, progress: Progress | None = None) -> Change[Id]:

@@ -75,19 +75,21 @@ def merge(
 ) -> Merger[Filter]:
     """One filter that matches whatever any of the filters matches.
 
-    It matches nothing more unless `imperfect` allows it to: then it is a single conjunction, made by `rules`, if its
-    degree under `chances` and `advertisements` is at most the imperfect merging threshold `imt`; or else the
-    disjunction, pruned as far as the threshold allows; or else the perfect merger. Without `chances`, events are taken
-    as uniform around the constants (`Uniform.around`).
+    Of the events that `advertisements` allow, it matches nothing more unless `imperfect` allows it to: then it is a
+    single conjunction, made by `rules`, if its degree under `chances` and `advertisements` is at most the imperfect
+    merging threshold `imt`; or else the disjunction, pruned as far as the threshold allows; or else the perfect merger.
+    Without `chances`, events are taken as uniform around the constants (`Uniform.around`).
     """
     meaning = Meaning(semantics, defaults, schema)
     parts = tuple(filters)
     if not parts:
         raise MergeError("there is nothing to merge; give at least one filter")
     shapes = [shape_of(part, meaning) for part in parts]
-    left = simplified(shapes, meaning)
+    exact = left = simplified(shapes, meaning)
+    free = never_advertised(shape_of(advertisement, meaning) for advertisement in advertisements)
+    if free:
+        left = simplified((with_free_gaps_closed(shape, free, meaning) for shape in exact), meaning)
     if imperfect:
-        free = never_advertised(shape_of(advertisement, meaning) for advertisement in advertisements)
         shape = _single(shapes, left, free, meaning, rules, max_pieces)
         if left != [shape]:
             merger = shape.to_filter(meaning)
@@ -97,7 +99,7 @@ def merge(
             pruned = pruned_disjunction(parts, chances=chances, advertisements=advertisements, imt=imt, meaning=meaning)
             if pruned is not None:
                 return Merger(pruned[0], parts, False, pruned[1])
-    return Merger(_disjunction(left, parts, shapes, meaning), parts, True, 0.0)
+    return Merger(_disjunction(left, parts, shapes, meaning), parts, left == exact, 0.0)
 
 
 def _single(
@@ -141,6 +143,8 @@ def simplified(shapes: Iterable[Shape], meaning: Meaning) -> list[Shape]:
 
 def with_free_gaps_closed(shape: Shape, free: Mapping[str, ValueSet], meaning: Meaning) -> Shape:
     """The shape with those gaps of its sets closed that no advertised event falls into."""
+    if not shape.satisfiable:
+        return shape
     closed = [(name, with_gaps_closed(values, free.get(name, NOTHING))) for name, values in shape.conjunction.sets]
     return Shape(conjunction_from(closed, meaning), shape.opaque)
 
