@@ -1,6 +1,7 @@
 """`covey check` says of each rule whether it loads, and of those that do what is odd about them."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from covey.cli import main
+from tests.cli.conftest import Outcome, lines
 
 RULES = {
     "plain": "price < 10 AND company = 'IBM'",
@@ -134,3 +136,16 @@ def test_match_and_explain_take_files_with_one_rule_each(tmp_path: Path, capsys:
     (rules / "bad.json").write_text("{")
     assert main(["match", str(rules), str(events), "--dialect", "eventbridge"]) == 1
     assert "bad.json" in capsys.readouterr().err
+
+
+def test_what_does_not_load_stands_above_what_is_only_equal(covey: Callable[..., Outcome], tmp_path: Path) -> None:
+    rows = [{"id": f"r{n}", "filter": "price < 5" if n % 2 else "price < 5.0"} for n in range(40)]
+    rows += [{"id": "never", "filter": "price < 5 AND price > 6"}, {"id": "bad", "filter": "price <"}]
+    done = covey("check", lines(tmp_path / "r.jsonl", rows))
+    said = done.out.splitlines()
+    assert "rule 'bad' doesn't load" in said[0]
+    assert "rule 'never' can never match" in said[1]
+    assert all("is equal to 'r0'" in line for line in said[2:22])
+    assert said[22] == "and 19 more rules are equal to another; --json names them all"
+    assert "39 are equal to another" in said[23]
+    assert sum("is equal" in line for line in covey("check", tmp_path / "r.jsonl", "--json").out.splitlines()) == 39

@@ -2,9 +2,11 @@
 
 import itertools
 import random
+from typing import Any
 
 import covey
 from covey.events.meaning import Meaning
+from covey.relations import examining
 from covey.relations.examining import examine
 
 ATOMS = ["a = 1", "a < 2", "a IS NULL", "b = 'x'", "b LIKE 'x%'", "NOT a = 1", "a >= 1"]
@@ -44,3 +46,22 @@ def test_findings_are_right_on_every_event_of_a_small_world() -> None:
                 together = any(id in group and other in group for group in (*found.equal, found.never, found.always))
                 assert together, (str(given[id]), str(given[other]))
     assert grouped > 20
+
+
+class Counted(examining._Examination):
+    searches = 0
+
+    def only(self, f: covey.Filter, g: covey.Filter) -> tuple[bool | None, Any]:
+        self.searches += 1
+        return super().only(f, g)
+
+
+def test_many_rules_are_told_apart_without_a_search_for_each_pair() -> None:
+    """Thresholds side by side, of which each other one is written in two ways."""
+    many = 140
+    texts = [f"(a > {n} OR c > {many - n}) AND b <> 'x'" for n in range(many)]
+    texts += [f"NOT b = 'x' AND (c > {many - n} OR a > {n})" for n in range(0, many, 2)]
+    examination = Counted(Meaning("sql", None, None))
+    found = examination.of({number: covey.parse(text) for number, text in enumerate(texts)})
+    assert found.equal == [[n, many + n // 2] for n in range(0, many, 2)]
+    assert examination.searches <= len(texts) + 2 * len(found.equal)

@@ -33,6 +33,9 @@ _REPAIRS: Final = 16
 _MENDED: Final = frozenset({"sql", "cesql", "jms", "amqp"})
 """Dialects whose mistakes are mended: those that are like SQL."""
 _WORDS: Final = {"=>": ">=", "=<": "<=", "===": "=", "!==": "!=", "==": "=", "&&": "AND"}
+_EQUAL: Final = "is equal"
+MOST_EQUAL: Final = 20
+"""Rules that are equal to another, of which a line says so."""
 _LONGEST: Final = max(map(len, _WORDS))
 _QUOTES: Final = str.maketrans({"‘": "'", "’": "'", "“": "'", "”": "'"})
 
@@ -68,12 +71,8 @@ def run(options: CheckOptions) -> int:
     undecided = _examine(rules, Meaning(options.semantics or "sql", None, schema))
     if options.events:
         _hold_against(rules, options, schema)
-    for rule in rules:
-        if options.json:
-            print(json.dumps(rule.to_dict(), ensure_ascii=False))
-        else:
-            for line in _lines(rule):
-                print(line)
+    for line in (json.dumps(rule.to_dict(), ensure_ascii=False) for rule in rules) if options.json else _lines(rules):
+        print(line)
     if options.fix is not None:
         _write(rules, options.fix)
     bad = sum(rule.condition is None for rule in rules)
@@ -186,7 +185,7 @@ def _examine(rules: list[Rule], meaning: Meaning) -> int:
         by_id[str(id)].notes.append("always matches")
     for first, *others in found.equal:
         for id in others:
-            by_id[str(id)].notes.append(f"is equal to {first!r}")
+            by_id[str(id)].notes.append(f"{_EQUAL} to {first!r}")
     return found.undecided
 
 
@@ -201,19 +200,27 @@ def _hold_against(rules: list[Rule], options: CheckOptions, schema: Schema | Non
         for batch in events.batches():
             seen.look(batch.events)
         events.report.end()
-    for one in findings([(id, index.filter(id)) for id in loaded], seen, index.semantics):
+    rows = [(id, index.filter(id)) for id in loaded]
+    for one in findings(rows, seen, index.semantics, contradictions=False):
         if one.why != "contradiction":  # which is noted already
             loaded[one.id].notes.append(f"can't fire on these events: {one.message}")
 
 
-def _lines(rule: Rule) -> Iterator[str]:
-    name = f"{rule.place}: rule {rule.id!r}"
-    if rule.error is not None:
-        yield f"{name} doesn't load: {rule.error}"
-    if rule.mended is not None:
-        yield f"{name} was mended: {rule.mended}"
-    for note in rule.notes:
-        yield f"{name} {note}"
+def _lines(rules: list[Rule]) -> Iterator[str]:
+    """What is wrong first, what is odd behind it, and what is equal, of which there may be much, last and not all."""
+    said: list[list[str]] = [[], [], [], []]
+    for rule in rules:
+        name = f"{rule.place}: rule {rule.id!r}"
+        if rule.error is not None:
+            said[0].append(f"{name} doesn't load: {rule.error}")
+        if rule.mended is not None:
+            said[1].append(f"{name} was mended: {rule.mended}")
+        for note in rule.notes:
+            said[3 if note.startswith(_EQUAL) else 2].append(f"{name} {note}")
+    wrong, mended, odd, equal = said
+    yield from (*wrong, *mended, *odd, *equal[:MOST_EQUAL])
+    if len(equal) > MOST_EQUAL:
+        yield f"and {len(equal) - MOST_EQUAL:,} more rules are equal to another; --json names them all"
 
 
 def _summary(rules: list[Rule], bad: int, undecided: int) -> str:
@@ -221,7 +228,7 @@ def _summary(rules: list[Rule], bad: int, undecided: int) -> str:
     counts = {
         "can never match": notes.count("can never match"),
         "always match": notes.count("always matches"),
-        "are equal to another": sum(note.startswith("is equal") for note in notes),
+        "are equal to another": sum(note.startswith(_EQUAL) for note in notes),
         "can't fire on these events": sum(note.startswith("can't fire") for note in notes),
         "were mended": sum(rule.mended is not None for rule in rules),
     }

@@ -102,13 +102,16 @@ class Seen:
         }
         self._open = [name for name in self._open if name in wrong]
 
-    def cannot_fire(self, id: Any, condition: Filter, semantics: Semantics) -> Finding | None:
-        """Why a subscription can't fire on these events; None where it may."""
+    def cannot_fire(
+        self, id: Any, condition: Filter, semantics: Semantics, *, contradictions: bool = True
+    ) -> Finding | None:
+        """Why a subscription can't fire on these events; None where it may. Looking for contradictions takes longest,
+        and isn't needed where they are known."""
         if True not in self._truths(condition, None if semantics == "sql" else False):
             tests = [leaf for leaf in leaves(condition) if isinstance(leaf, Predicate)]
             why, message = next(filter(None, map(self._wrong, tests)), ("contradiction", "it contradicts itself"))
             return Finding(id, why, message, next(filter(None, map(self._meant, tests)), None))
-        if not condition.overlaps(TRUE, semantics=semantics):
+        if contradictions and not condition.overlaps(TRUE, semantics=semantics):
             return Finding(id, "contradiction", "it contradicts itself")
         return None
 
@@ -183,7 +186,9 @@ def _names(batch: Source) -> Iterator[str]:
         yield from flatten(event)[0]
 
 
-def findings(rows: Sequence[tuple[Any, Filter]], seen: Seen, semantics: Semantics) -> list[Finding]:
+def findings(
+    rows: Sequence[tuple[Any, Filter]], seen: Seen, semantics: Semantics, *, contradictions: bool = True
+) -> list[Finding]:
     """The subscriptions among these that can't fire."""
-    found = (seen.cannot_fire(id, condition, semantics) for id, condition in rows)
+    found = (seen.cannot_fire(id, condition, semantics, contradictions=contradictions) for id, condition in rows)
     return [one for one in found if one is not None]
