@@ -273,6 +273,13 @@ def test_swapped_arguments_are_asked_about_after_some_lines(covey: Run, rules: P
 # Schemas
 
 
+def test_a_schema_is_that_of_all_files(covey: Run, tmp_path: Path) -> None:
+    lines(tmp_path / "1.jsonl", [{"price": 1, "note": "x", "mixed": 1}] * 3)
+    lines(tmp_path / "2.jsonl", [{"price": 1.5, "at": "Paris", "mixed": "one"}] * 3)
+    written = json.loads(covey("schema", tmp_path / "1.jsonl", tmp_path / "2.jsonl", "--sample", "2").out)
+    assert written == {"price": "double", "note": "string", "at": "string"}
+
+
 def test_a_schema_is_plain_json(covey: Run, events: Path, tmp_path: Path) -> None:
     assert Schema.from_json('{"ts": "timestamp"}') == Schema({"ts": "timestamp"})
     assert Schema.from_json('{"attributes": "string"}') == Schema({"attributes": "string"})

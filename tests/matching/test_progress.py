@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from covey import Index
+from covey import Index, report
 from covey.matching import progress
 
 
@@ -27,7 +27,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     heard: list[int] = []
 
     @contextmanager
-    def bar(total: int) -> Iterator[Any]:
+    def bar(total: int, what: str) -> Iterator[Any]:
         yield lambda done, _: heard.append(done)
 
     monkeypatch.setattr(progress, "_bar", bar)
@@ -60,3 +60,27 @@ def test_a_notebook_has_a_bar_for_many_events(index: Index, told: list[int]) -> 
 
 def test_a_bar_can_be_drawn(index: Index) -> None:
     assert len(index.match_batch([{"n": 1}, {"n": 2}], progress=True)) == 4
+
+
+def test_adding_many_tells_how_far_it_is() -> None:
+    heard: list[tuple[int, int]] = []
+    rows = [(number, f"n = {number}") for number in range(300)]
+    made = Index()
+    made.add_many(rows, progress=lambda done, total: heard.append((done, total)))
+    assert heard == [(100, 300), (200, 300), (300, 300)]
+    assert made.match({"n": 7}) == [7]
+    made.add_many([(1000, "n = 7")], progress=True)
+    assert made.match({"n": 7}) == [7, 1000]
+
+
+def test_a_report_tells_how_far_it_is() -> None:
+    heard: list[tuple[int, int]] = []
+    rules = {number: f"n < {number}" for number in range(150)}
+    found = report(rules, [{"n": n} for n in range(10)], progress=lambda done, total: heard.append((done, total)))
+    assert heard == [(10, 10), (0, 150), (100, 150), (150, 150)]
+    assert found.fired == report(rules, [{"n": n} for n in range(10)]).fired
+
+
+def test_a_notebook_has_a_bar_for_many_rules(told: list[int]) -> None:
+    report({number: f"n < {number}" for number in range(1_001)})
+    assert told[-1] == 1_001

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from covey.history import Profile
 from covey.matching import Index
-from covey.network import Security, connect
+from covey.network import Security, connect, connect_sync
 from covey.network.errors import ConnectionLostError, RefusedError
 from covey.network.limits import NetworkLimits
 from covey.network.load_client import drop_load, load_profile, load_subscriptions, loads
@@ -78,6 +78,18 @@ async def test_a_client_takes_what_was_loaded_for_it_in_one_inbox() -> None:
             (6, ["even"]), (8, ["even"]),
         ]  # fmt: skip
         assert (await own.get())["x"] == 9
+
+
+@in_loop
+async def test_a_client_without_asyncio_takes_it_too() -> None:
+    def work(url: str) -> list[Any]:
+        with connect_sync(url, name="ann") as ann, connect_sync(url) as bob, ann.loaded() as inbox:
+            load_subscriptions(url, "night", "ann", [("low", "x < 5")])
+            bob.publish([{"x": x} for x in range(3, 8)])
+            return [inbox.get(timeout=30)["x"] for _ in range(2)]
+
+    async with broker("a") as a:
+        assert await asyncio.to_thread(work, a.url) == [3, 4]
 
 
 @in_loop

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from covey.network import NetworkError, connect, connect_sync
@@ -113,3 +115,27 @@ def test_without_asyncio_it_is_the_same() -> None:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(30)
         loop.close()
+
+
+@in_loop
+async def test_what_is_posted_again_under_its_id_counts_once(tmp_path: Path) -> None:
+    context = {"specversion": "1.0", "id": "7", "source": "/s", "type": "quote"}
+    async with broker(data=tmp_path) as server, connect(server.url) as ann, aiohttp.ClientSession() as session:
+        wishes = await ann.subscribe("n >= 0")
+
+        async def post(body: Any, query: str, kind: str = "application/json") -> tuple[int, str]:
+            address = f"http://127.0.0.1:{server.port}/v1/events{query}"
+            async with session.post(address, data=json.dumps(body), headers={"Content-Type": kind}) as response:
+                return response.status, await response.text()
+
+        for _ in range(2):
+            assert (await post({"n": 1}, "?id=order-1"))[0] == 202
+        assert (await post([{"n": 1}, {"n": 2}], "?id=order-1&id=order-2"))[0] == 202
+        assert (await post({"n": 3}, "?id=order-1&client=shop"))[0] == 202  # whose ids are its own
+        for _ in range(2):
+            assert (await post({**context, "data": {"n": 4}}, "?id=7", "application/cloudevents+json"))[0] == 202
+        status, problem = await post([{"n": 5}, {"n": 6}], "?id=order-5")
+        assert status == 400
+        assert "1 id for 2 events; each needs one of its own: id=A&id=B" in problem
+        assert (await post({"n": 7}, "?id="))[0] == 400
+        assert await had(wishes, 4) == [1, 2, 3, 4]

@@ -218,7 +218,7 @@ class CheckOptions(FilterOptions):
 
     rules: str
     events: list[str]
-    events_format: Format | None
+    events_format: EventFormat | None
     format: Format | None
     table: str | None
     fix: str | None
@@ -239,7 +239,7 @@ def _check(commands: Any) -> None:
         "events", metavar="EVENTS", nargs="*", help="say too which rules can't fire on these events, and why"
     )
     parser.add_argument("--format", choices=FORMATS, help="of the rows; by itself as the name ends")
-    parser.add_argument("--events-format", choices=FORMATS, help="of the events; by itself as their names end")
+    parser.add_argument("--events-format", choices=EVENT_FORMATS, help="of the events; by itself as their names end")
     parser.add_argument("--table", metavar="PARQUET", help="check against the columns of a Parquet file or directory")
     parser.add_argument("--fix", metavar="FILE", help="mend what has a plain remedy, and write all that load as SQL")
     parser.add_argument("--json", action="store_true", help="print one JSON object a rule")
@@ -250,7 +250,7 @@ class SchemaOptions:
     """Of `covey schema`."""
 
     events: list[str]
-    format: Format | None
+    format: EventFormat | None
     output: str | None
     sample: int
 
@@ -263,8 +263,10 @@ def _schema(commands: Any) -> None:
         "guessed wrong (string keeps 01234 as it is), and give it to the other commands.",
     )
     parser.add_argument("events", metavar="EVENTS", nargs="+", help="files, directories, patterns or addresses")
-    parser.add_argument("--format", choices=FORMATS, help="of the events; by itself as their names end")
-    parser.add_argument("--sample", type=_positive, default=10_000, help="events to look at (%(default)s)")
+    parser.add_argument("--format", choices=EVENT_FORMATS, help="of the events; by itself as their names end")
+    parser.add_argument(
+        "--sample", type=_positive, default=10_000, help="events to look at, in all files together (%(default)s)"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="where to write it; by itself standard output")
 
 
@@ -272,7 +274,7 @@ class ReportOptions(IndexOptions):
     """Of `covey report`."""
 
     events: list[str]
-    format: Format | None
+    format: EventFormat | None
     json: bool
     html: str | None
 
@@ -285,7 +287,7 @@ def _report(commands: Any) -> None:
     )
     parser.add_argument("subscriptions", metavar="RULES", help="rows with an id and a filter, or a .covey index")
     parser.add_argument("events", metavar="EVENTS", nargs="*", help="files, directories, patterns or addresses")
-    parser.add_argument("--format", choices=FORMATS, help="of the events; by itself as their names end")
+    parser.add_argument("--format", choices=EVENT_FORMATS, help="of the events; by itself as their names end")
     parser.add_argument("--subscriptions-format", choices=FORMATS, help="the same, of the rules")
     _filters(parser)
     parser.add_argument("--on-error", choices=ON_ERROR, default="raise", help="at rules and events that can't be used")
@@ -303,7 +305,7 @@ class CompactOptions(IndexOptions):
     dimension: Dimension
     profile: str | None
     events: str | None
-    events_format: Format | None
+    events_format: EventFormat | None
     advertisements: str | None
 
 
@@ -331,7 +333,7 @@ def _compact(commands: Any) -> None:
     parser.add_argument("--dimension", choices=DIMENSIONS, default="network", help="what to prune for (%(default)s)")
     parser.add_argument("--profile", metavar="FILE", help="what events are like, from covey spark profile")
     parser.add_argument("--events", metavar="FILE", help="events to learn that from")
-    parser.add_argument("--events-format", choices=FORMATS, help="by itself told by the name")
+    parser.add_argument("--events-format", choices=EVENT_FORMATS, help="by itself told by the name")
     parser.add_argument("--advertisements", metavar="FILE", help="filters of what is published at all, one a line")
     parser.add_argument("--on-error", choices=ON_ERROR, default="raise", help="at rows that can't be used")
 

@@ -195,7 +195,7 @@ def _hold_against(rules: list[Rule], options: CheckOptions, schema: Schema | Non
     index = Index(semantics=options.semantics or "sql", schema=schema)
     index.add_many([(id, rule.condition) for id, rule in loaded.items()])
     seen = Seen(index.tested, schema)
-    for given in sources(options.events, options.events_format, "--events-format"):
+    for given in sources(options.events, options.events_format, "--events-format", xml=True):
         events = EventFile(given, index, batch_size=BATCH_SIZE, skip=True, step=unwatched, schema=schema)
         for batch in events.batches():
             seen.look(batch.events)

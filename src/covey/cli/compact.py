@@ -85,7 +85,7 @@ def _chances(options: CompactOptions, subscriptions: list[tuple[str, Filter]]) -
     names = sorted({name for _, condition in subscriptions for name in condition.attributes()})
     wanted = Index()
     wanted.add("all", any_of(IsNull(name) for name in names))
-    given = source(options.events, options.events_format, "--events-format")
+    given = source(options.events, options.events_format, "--events-format", xml=True)
     seen: EventProfile | None = None
     with progress("events", shown=watched()) as step:
         file = EventFile(given, wanted, batch_size=_EVENTS, skip=skips(options.on_error), step=step)

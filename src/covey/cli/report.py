@@ -18,14 +18,15 @@ def run(options: ReportOptions) -> int:
     index, unused = index_of(options, shown=watched())
     reporter = Reporter(index)
     with progress("events", shown=watched()) as step:
-        for given in sources(options.events, options.format):
+        for given in sources(options.events, options.format, xml=True):
             events = EventFile(
                 given, index, batch_size=BATCH_SIZE, skip=skips(options.on_error), step=step, schema=index.schema
             )
             for batch in events.batches():
                 reporter.count(batch.events)
             events.report.end()
-    found = reporter.report()
+    with progress("rules", shown=watched()) as step:
+        found = reporter.report(lambda done, total: step(done, done, total))
     if options.html is not None:
         with open(options.html, "w", encoding="utf-8") as file:
             file.write(found.to_html())

@@ -6,14 +6,16 @@ import json
 from itertools import islice
 
 from covey.cli.arguments import SchemaOptions
-from covey.events import Schema, read_json_lines
+from covey.events import BadLine, Schema, read_json_lines
 from covey.events import csv_files as csv
-from covey.events.files import parquet_file, sources, with_partitions
+from covey.events.files import Source, parquet_file, sources, with_partitions
+from covey.events.types import AttributeType, common_type, type_named
+from covey.events.xml_lines import read_xml_lines
 
 
 def run(options: SchemaOptions) -> int:
     """Print the schema as JSON, or write it."""
-    text = json.dumps({name: one.type for name, one in _sampled(options).attributes.items()}, indent=2) + "\n"
+    text = json.dumps(_types(options), indent=2) + "\n"
     if options.output is None:
         print(text, end="")
     else:
@@ -22,14 +24,27 @@ def run(options: SchemaOptions) -> int:
     return 0
 
 
-def _sampled(options: SchemaOptions) -> Schema:
-    first, *_ = sources(options.events, options.format)
-    with first.open() as (file, _):
-        if first.format == "jsonl":
-            return Schema.infer(islice(read_json_lines(file, name=first.name, bad=[]), options.sample))
-        if first.format == "parquet":
-            batches = parquet_file(file, first.name).iter_batches(batch_size=1)
+def _types(options: SchemaOptions) -> dict[str, str]:
+    """The types of attributes by all files; those that files hold in types which don't go together are left out."""
+    given = sources(options.events, options.format, xml=True)
+    found: dict[str, AttributeType | None] = {}
+    for one in given:
+        for name, attribute in _sampled(one, max(1, options.sample // len(given))).attributes.items():
+            kind = type_named(attribute.type)
+            known = found.get(name, kind)
+            found[name] = None if known is None else common_type(known, kind)
+    return {name: kind.name for name, kind in found.items() if kind is not None}
+
+
+def _sampled(one: Source, most: int) -> Schema:
+    with one.open() as (file, _):
+        if one.format == "jsonl":
+            return Schema.infer(islice(read_json_lines(file, name=one.name, bad=[]), most))
+        if one.format == "xml":
+            return Schema.infer(read[1] for read in islice(read_xml_lines(file), most) if not isinstance(read, BadLine))
+        if one.format == "parquet":
+            batches = parquet_file(file, one.name).iter_batches(batch_size=1)
         else:
-            batches = csv.batches(file, first.name, {}, lambda _row, _problem: None, "is it CSV?")
+            batches = csv.batches(file, one.name, {}, lambda _row, _problem: None, "is it CSV?")
         batch = next(batches, None)
-        return Schema({}) if batch is None else Schema.infer(with_partitions(batch, first.partitions))
+        return Schema({}) if batch is None else Schema.infer(with_partitions(batch, one.partitions))

@@ -14,12 +14,14 @@ from covey.matching.matches import Matches
 from covey.matching.reports import AddManyError, AddReport, IndexStats
 
 if TYPE_CHECKING:
+    from covey.matching.against import Finding
     from covey.matching.bulk import BadSubscription
     from covey.matching.statistics import Statistics
 
 have_names(
     __name__,
     {
+        "covey.matching.against": ("Finding",),
         "covey.matching.bulk": ("BadSubscription",),
         "covey.matching.statistics": ("Statistics",),
     },
@@ -30,6 +32,7 @@ __all__ = [
     "AddReport",
     "BadSubscription",
     "Explanation",
+    "Finding",
     "Index",
     "IndexStats",
     "Matches",

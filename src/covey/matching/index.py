@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -179,13 +180,15 @@ class Index:
         filter: str = "filter",
         on_error: OnError = "raise",
         dialect: str | None = None,
+        progress: Progress = None,
     ) -> AddReport:
         """Add `subscriptions` in bulk, as one change: pairs of id and filter, a mapping of filters by id, mappings or a
         table (of Arrow, pandas, polars, DuckDB) with columns `id` and `filter`, another index, or a path: of JSON
         lines, CSV, Parquet, a saved index, or a directory with a rule a file. Bad rows are all found: with `on_error`
         "raise" they are an AddManyError and nothing is added, with "skip" the good rows are added and the report lists
         the bad ones; of rows with one id the first counts. `dialect` is what texts are written in, by itself the
-        index's."""
+        index's. `progress` is as in `match_batch`, told when all are read, when they are parsed and when they are
+        added."""
         from covey.matching.bulk import given_rows
 
         skip = skips(on_error)
@@ -194,7 +197,10 @@ class Index:
         given = given_rows(subscriptions, id, filter)
         kind = kind_of_ids([id for id, _ in given]) if self._kind is None else self._kind
         rows = self._keyed(given, kind)
-        report = self._add_rows(rows, dialect, skip, kind)
+        with watched(progress, len(rows), "subscriptions") as told:
+            report = self._add_rows(rows, dialect, skip, kind, told)
+            if told is not None:
+                told(len(rows), len(rows))
         if rows is given:
             return report
         return AddReport(report.added, [replace(bad, id=given[bad.row][0]) for bad in report.errors])
@@ -213,13 +219,18 @@ class Index:
                 rows.append((str(id) if kind_of_ids([id]) is not None else id, error))
         return rows
 
-    def _add_rows(self, given: list[tuple[str, Any]], dialect: str | None, skip: bool, kind: bool | None) -> AddReport:
+    def _add_rows(
+        self, given: list[tuple[str, Any]], dialect: str | None, skip: bool, kind: bool | None, told: Told | None
+    ) -> AddReport:
         from covey.matching.bulk import BadSubscription, translated
 
         rows = translated(given, dialect or self.dialect, self._limits, self._schema)
         if len(rows) <= _HANDFUL and not kernels_loaded():
             return self._add_few(rows, skip, kind)
-        segment, errors = self._compiled(rows)
+        if told is not None:
+            told(len(rows) // 3, len(rows))
+        parsed = (lambda: None) if told is None else partial(told, 2 * len(rows) // 3, len(rows))
+        segment, errors = self._compiled(rows, parsed)
         with self._lock:
             if self._kind is not None and self._kind is not kind:
                 raise CoveyError("ids of the other kind were added meanwhile; give all as text or all as integers")
@@ -277,10 +288,12 @@ class Index:
             if distinct > self._limits.terms:
                 raise over_limit(f"the index would have {distinct:,} distinct terms", "terms", self._limits)
 
-    def _compiled(self, rows: list[tuple[str, str | Filter]]) -> tuple[Segment | None, list[BadSubscription]]:
+    def _compiled(
+        self, rows: list[tuple[str, str | Filter]], parsed: Callable[[], object] = lambda: None
+    ) -> tuple[Segment | None, list[BadSubscription]]:
         from covey.matching.bulk import compile_rows
 
-        return compile_rows(rows, self._options)
+        return compile_rows(rows, self._options, parsed)
 
     def _prepared(self, id: Id, given: str | Filter) -> Waiting:
         """A subscription that is known to compile."""

@@ -28,26 +28,26 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def watched(progress: Progress, total: int) -> Iterator[Told | None]:
-    """Whom to tell how far it is; None for nobody."""
+def watched(progress: Progress, total: int, what: str = "events", soon: int = SOON) -> Iterator[Told | None]:
+    """Whom to tell how far it is; None for nobody. Up to `soon` of `what` is done is too few for a bar by itself."""
     if progress is None:
-        progress = total > SOON and in_notebook()
+        progress = total > soon and in_notebook()
     if isinstance(progress, bool):
         if not progress:
             yield None
             return
-        with _bar(total) as told:
+        with _bar(total, what) as told:
             yield told
         return
     yield progress
 
 
 @contextmanager
-def _bar(total: int) -> Iterator[Told]:
+def _bar(total: int, what: str) -> Iterator[Told]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, transient=True) as bar:
-        task = bar.add_task("events", total=total)
+        task = bar.add_task(what, total=total)
         yield lambda done, _total: bar.update(task, completed=done)

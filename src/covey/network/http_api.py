@@ -1,6 +1,6 @@
 """HTTP: publishing (CloudEvents or plain JSON), subscriptions and advertisements.
 
-    POST   /v1/events[?durable=true][&client=NAME]              publish; answered when the broker confirmed it
+    POST   /v1/events[?durable=true][&client=NAME][&id=ID]      publish; answered when the broker confirmed it
     PUT    /v1/clients/NAME/subscriptions/ID[?replace=true]     {"filter": ..., "durable": true, "lease": 60}
     DELETE /v1/clients/NAME/subscriptions/ID
     GET    /v1/clients/NAME/subscriptions                       the same for advertisements
@@ -9,6 +9,9 @@ A request has no session, and the broker knows clients by sessions. So a request
 open, or opens one for its own duration; deliveries that such a session is sent aren't acknowledged, so they come again
 to the client's next one. Without an open session only durable subscriptions make sense, and others are refused. What is
 there with another filter stays as it is unless the request says `replace=true`.
+
+An event with an `id` may be sent again, and counts once; of several events each has one, `id=a&id=b` in their order.
+Ids are the client's that publishes.
 
 Who publishes names a client where what it has advertised counts (`advertisements = true`); otherwise all requests of a
 principal publish in one session.
@@ -25,10 +28,11 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from aiohttp import web
 
+from covey.network.client_values import ids_of
 from covey.network.cloudevents import decompressed, read_events
 from covey.network.dialects import claimed_sql
 from covey.network.engine import Engine
-from covey.network.errors import ConflictError, FrameError, HeldBackError, RefusedError
+from covey.network.errors import ConflictError, FrameError, HeldBackError, NetworkError, RefusedError
 from covey.network.identity import Caller, Identity, client_name
 from covey.network.sessions import Session
 from covey.network.tokens import Principal
@@ -99,7 +103,8 @@ class HttpApi:
         if self._engine.is_pressed:
             raise HeldBackError(f"publishers are held back: {self._engine.broker.pressure}")
         await self._engine.room()
-        publications = [Publication(event, durable) for event in events]
+        ids = self._ids(request, len(events))
+        publications = [Publication(event, durable, id=id) for event, id in zip(events, ids, strict=True)]
         async with self._session(caller, self._publisher(request, caller.principal)) as session:
             await self._engine.ask(session, lambda request: Publish(request, publications))
         return web.json_response({"published": len(events)}, status=202)
@@ -169,6 +174,17 @@ class HttpApi:
             raise RefusedError(f'{name} is not connected, so only a durable one would stay; add "durable": true')
         async with self._session(caller, name) as session:
             await self._engine.ask(session, message)
+
+    @staticmethod
+    def _ids(request: web.Request, events: int) -> list[str]:
+        """The publisher's own names for its events; empty ones where it gave none."""
+        given = request.query.getall("id", [])
+        if not given:
+            return [""] * events
+        try:
+            return ids_of(given, events)
+        except NetworkError as error:
+            raise FrameError(str(error).replace("id=[...]", "id=A&id=B")) from None
 
     def _publisher(self, request: web.Request, principal: Principal) -> str:
         """The client that a request publishes as."""

@@ -26,6 +26,7 @@ from covey.filters.predicates import Between, Compare, In, Predicate
 from covey.filters.terms import is_path
 from covey.filters.values import Scalar
 from covey.matching import Index
+from covey.matching.progress import Told
 from covey.relations.exact import Event, Question, RelationLimits
 
 SEARCH: Final = RelationLimits(steps=60_000)
@@ -38,6 +39,8 @@ MANY: Final = 32
 """Rules of one set of attributes from which on an index answers for all of them at once."""
 ANSWERS: Final = 20_000_000
 """Answers, of rules to events, that are looked at for one set of attributes."""
+STEP: Final = 100
+"""Rules between two words on how far it is."""
 FEW: Final = 16
 """Tests of a rule, and constants of a test, at which events are tried."""
 
@@ -76,14 +79,15 @@ class Findings:
     """Rules about which not all is known, for the limits' sake."""
 
 
-def examine(rules: Mapping[Hashable, Filter], meaning: Meaning) -> Findings:
-    """What is odd about these rules."""
-    return _Examination(meaning).of(rules)
+def examine(rules: Mapping[Hashable, Filter], meaning: Meaning, told: Told | None = None) -> Findings:
+    """What is odd about these rules; `told` hears how many have been looked at, and of how many."""
+    return _Examination(meaning, told).of(rules)
 
 
 class _Examination:
-    def __init__(self, meaning: Meaning) -> None:
+    def __init__(self, meaning: Meaning, told: Told | None = None) -> None:
         self.meaning = meaning
+        self.told = told
         self.found = Findings()
         self.steps = STEPS
 
@@ -92,7 +96,9 @@ class _Examination:
         for id, given in rules.items():
             written.setdefault(self.meaning.read(given), []).append(id)
         alike: dict[frozenset[str], list[Member]] = {}
-        for condition, ids in written.items():
+        for number, (condition, ids) in enumerate(written.items()):
+            if self.told is not None and number % STEP == 0:
+                self.told(number, len(written))
             met, event = self.only(condition, FALSE)
             if met is False:
                 self.found.never += ids
@@ -103,6 +109,8 @@ class _Examination:
                 alike.setdefault(condition.attributes(), []).append(Member(ids, condition, event))
         for members in alike.values():
             self.group(members)
+        if self.told is not None:
+            self.told(len(written), len(written))
         places = {id: place for place, id in enumerate(rules)}
         for found in (self.found.never, self.found.always, *self.found.equal):
             found.sort(key=places.__getitem__)

@@ -19,6 +19,7 @@ from covey.events.tables import AnyTable, as_batch, without_nan
 from covey.filters import Filter, Semantics
 from covey.matching import Index
 from covey.matching.against import Finding, Seen, findings
+from covey.matching.progress import Progress, watched
 from covey.relations.covering import CoveringTable
 from covey.relations.examining import examine
 
@@ -118,6 +119,8 @@ class RuleReport:
         return "".join(parts)
 
 
+SOON: Final = 1_000
+"""Rules that are looked at too soon for a bar to be of use."""
 _STYLE: Final = "<style>body{font:15px sans-serif;max-width:60em;margin:2em auto;color:#222}</style>"
 
 
@@ -142,22 +145,23 @@ class Reporter:
         self._fired: Counter[Any] = Counter()
         self._events: int | None = None
 
-    def count(self, events: AnyTable) -> None:
+    def count(self, events: AnyTable, progress: Progress = False) -> None:
         """Count more events."""
         batch, missing = as_batch(events)
         if missing and isinstance(batch, list):
             batch = list(map(without_nan, batch))
-        found = self._index.match_batch(batch)
+        found = self._index.match_batch(batch, progress=progress)
         self._fired.update(found.fired())
         self._seen.look(batch)
         self._events = (self._events or 0) + found.events
 
-    def report(self) -> RuleReport:
-        """What there is to know."""
+    def report(self, progress: Progress = False) -> RuleReport:
+        """What there is to know; `progress` is told how many rules have been held against the others."""
         index = self._index
         rules: dict[Hashable, Filter] = {id: index.filter(id) for id in index.ids()}
         meaning = Meaning(index.semantics, None, index.schema)
-        odd = examine(rules, meaning)
+        with watched(progress, len(rules), "rules", SOON) as told:
+            odd = examine(rules, meaning, told)
         settled = {*odd.never, *odd.always}
         same = {id: number for number, group in enumerate(odd.equal) for id in group}
         table = CoveringTable(semantics=index.semantics, schema=index.schema)
@@ -194,16 +198,18 @@ def report(
     semantics: Semantics = "sql",
     schema: AnySchema | None = None,
     on_error: OnError = "raise",
+    progress: Progress = None,
 ) -> RuleReport:
     """What there is to know about `rules`, an index or whatever `Index.add_many` takes; with `events`, whatever
     `Index.match_batch` takes, also which of them fire and how often. `id` and `filter` name columns of the rules,
     `dialect` is what they are written in, `semantics` and `schema` say what they mean, and with `on_error` "skip" bad
-    ones are left out; an index has all of that already."""
+    ones are left out; an index has all of that already. `progress` is as in `Index.match_batch`, for the events and
+    then for the rules."""
     index = rules
     if not isinstance(index, Index):
         index = Index(semantics=semantics, schema=schema, dialect=dialect)
         index.add_many(rules, id=id, filter=filter, on_error=on_error)
     reporter = Reporter(index)
     if events is not None:
-        reporter.count(events)
-    return reporter.report()
+        reporter.count(events, progress)
+    return reporter.report(progress)

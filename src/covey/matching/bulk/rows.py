@@ -44,9 +44,9 @@ class BadSubscription:
 
 
 def compile_rows(
-    rows: Sequence[tuple[str, str | Filter]], options: BuildOptions
+    rows: Sequence[tuple[str, str | Filter]], options: BuildOptions, parsed: Callable[[], object] = lambda: None
 ) -> tuple[Segment | None, list[BadSubscription]]:
-    """The segment of the good rows, or None where there are none, and the bad rows."""
+    """The segment of the good rows, or None where there are none, and the bad rows; `parsed` is called between."""
     limits, schema = options.limits, options.schema
     texts, errors = _texts(rows)
     for number, error in bad_ids(rows):
@@ -56,6 +56,7 @@ def compile_rows(
     errors.update(unread)
     if schema is not None:
         flat = _checked(flat, texts, schema, limits, errors)
+    parsed()
     flat = arranged(flat, options.attributes)
     keep = np.setdiff1d(np.arange(len(rows)), np.fromiter(errors, dtype=np.int64, count=len(errors)))
     while len(keep):

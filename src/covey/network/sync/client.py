@@ -18,8 +18,9 @@ from typing import Any, Self
 
 from covey.filters.algebra import Filter
 from covey.network.asyncio import client as asynchronous
+from covey.network.asyncio import subscription as asynchronous_subscription
 from covey.network.errors import ClosedError
-from covey.network.sync.subscription import Loop, Result, Subscription, SubscriptionGroup
+from covey.network.sync.subscription import LoadedSubscriptions, Loop, Result, Subscription, SubscriptionGroup
 
 
 class Client:
@@ -88,6 +89,15 @@ class Client:
         """Ask for the events of many filters, given by their ids, in one inbox; returns when all are known."""
         work = self._inner.subscribe_many(filters, durable=durable, lease=lease, manual_ack=manual_ack, dialect=dialect)
         return SubscriptionGroup(self._run(work), self._loop)
+
+    def loaded(self, *, manual_ack: bool = False) -> LoadedSubscriptions:
+        """The events for subscriptions that an operator has loaded for this client, and for all others that it has and
+        hasn't asked for in this process, in one inbox."""
+
+        async def open() -> asynchronous_subscription.LoadedSubscriptions:
+            return self._inner.loaded(manual_ack=manual_ack)
+
+        return LoadedSubscriptions(self._run(open()), self._loop)
 
     def unsubscribe(self, *ids: str) -> None:
         """End subscriptions."""

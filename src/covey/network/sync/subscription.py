@@ -120,3 +120,7 @@ class SubscriptionGroup(Inbox):
     def __init__(self, inner: asynchronous.SubscriptionGroup, loop: Loop) -> None:
         super().__init__(inner, loop)
         self.filters = inner.filters
+
+
+class LoadedSubscriptions(Inbox):
+    """The events for subscriptions that were loaded for a client; closing it ends none of them."""
