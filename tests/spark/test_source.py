@@ -32,6 +32,7 @@ from covey.network.sync import connect
 from covey.spark import register
 from covey.spark.source import writer as source_writer
 from covey.spark.source.columns import Rows, events_of
+from covey.spark.source.data_source import CoveySource
 from covey.spark.source.options import read_options, write_options
 from covey.spark.source.reader import CoveyStreamReader
 from covey.spark.source.spool import Spool, SpooledEvent, read_slice
@@ -306,6 +307,52 @@ def test_a_batch_of_which_half_was_published_goes_on_with_the_other_half_in_what
         monkeypatch.setattr(Client, "publish", whole)
         write(broker, tmp_path, 1, [3, 2, 1, 0])
         assert [one.attributes["n"] for one in collect(subscription, 4)] == list(range(4))
+
+
+# Documents of XML
+
+
+def publish_xml(spark: SparkSession, broker: Broker, texts: list[Any], kind: str = "string", **more: str) -> None:
+    rows = spark.createDataFrame([(text,) for text in texts], f"value {kind}").coalesce(1)
+    rows.write.format("covey").option("url", broker.url).options(xml="value", **more).mode("append").save()
+
+
+def test_documents_of_xml_are_published_as_events(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    register(spark)
+    texts = ["<sale><price>5</price><by><name>Ann</name></by></sale>", "<price>7.5</price><zip>01234</zip>"]
+    with connect(broker.url, name="reader") as reader:
+        found = reader.subscribe("price > 0 OR by.name = 'x'", id="all", durable=True)
+        publish_xml(spark, broker, texts)
+        publish_xml(spark, broker, [text.encode() for text in texts], "binary", xmlSchema='{"price": "double"}')
+        assert [one.attributes for one in collect(found, 4)] == [
+            {"price": 5, "by": {"name": "Ann"}}, {"price": 7.5, "zip": "01234"},
+        ] * 2  # fmt: skip
+        with pytest.raises(Exception, match="a DOCTYPE is not accepted in an event"):
+            publish_xml(spark, broker, ["<!DOCTYPE a SYSTEM 'file:///etc/passwd'><price>5</price>"])
+        with pytest.raises(Exception, match="a row without a document in 'value'"):
+            publish_xml(spark, broker, [None])
+        stream = CoveyStreamWriter(
+            write_options({"url": broker.url, "spool": str(tmp_path / "sink"), "xml": "value"}),
+            schema_of("value string"),
+        )
+        stream.commit([stream.write(iter([pa.record_batch({"value": ["<price>9</price>"]})]))], 0)
+        assert collect(found, 1)[0].attributes == {"price": 9}
+
+
+@pytest.mark.parametrize(
+    ("columns", "given", "problem"),
+    [
+        ("value string, n int", {"xml": "value"}, "select value alone, without n"),
+        ("text string", {"xml": "value"}, "there is no such column; there is text"),
+        ("value int", {"xml": "value"}, "of type int; documents are string or binary"),
+        ("value string", {"xml": "value", "xmlSchema": "{}"}, "option xmlSchema: "),
+        ("value string", {"xmlSchema": '{"price": "double"}'}, "name their column with option"),
+    ],
+)
+def test_what_is_no_column_of_documents_is_refused(columns: str, given: dict[str, str], problem: str) -> None:
+    source = CoveySource({"url": "ws://127.0.0.1:1", **given})
+    with pytest.raises(CoveyError, match=problem):
+        source.writer(schema_of(columns), overwrite=False)
 
 
 # Rows and events

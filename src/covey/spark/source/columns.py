@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     ByteType,
     DataType,
@@ -34,14 +35,19 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from covey.errors import CoveyError
+from covey.errors import CoveyError, EventError
+from covey.events import Schema
 from covey.events.types import type_named
+from covey.events.xml import xml_event
 from covey.filters.semantics import attribute_value
 from covey.filters.values import normalise
+from covey.spark.source.options import XmlDocuments
 from covey.spark.source.spool import SpooledEvent
 
 ORIGIN: Final = "_origin"
 NUMBER: Final = "_number"
+SHOWN: Final = 80
+"""Characters of a document that an error shows."""
 
 Fit = Callable[[Any], Any]
 """A value as a column has it; raises ValueError, TypeError or OverflowError where it doesn't fit."""
@@ -167,6 +173,33 @@ def check_published(schema: StructType) -> None:
     """Raises CoveyError for a column that an event can't have."""
     for field in schema.fields:
         _fit(field.dataType, field.name)
+
+
+def check_documents(schema: StructType, xml: XmlDocuments) -> None:
+    """Raises CoveyError where rows aren't documents of XML alone: what else they had would go nowhere."""
+    names = [field.name for field in schema.fields]
+    if xml.column not in names:
+        raise CoveyError(f"option xml is {xml.column!r}, and there is no such column; there is {', '.join(names)}")
+    if len(names) > 1:
+        others = ", ".join(name for name in names if name != xml.column)
+        raise CoveyError(f"with option xml the documents are the events: select {xml.column} alone, without {others}")
+    if not isinstance(schema.fields[0].dataType, StringType | BinaryType):
+        kind = schema.fields[0].dataType.simpleString()
+        raise CoveyError(f"option xml is {xml.column!r}, of type {kind}; documents are string or binary")
+
+
+def documents_of(batches: Iterator[pa.RecordBatch], xml: XmlDocuments) -> Iterator[dict[str, Any]]:
+    """Documents of XML as events; one that isn't simple is an error that says why."""
+    schema = None if xml.schema is None else Schema.from_json(xml.schema)
+    for batch in batches:
+        for text in batch.column(0).to_pylist():
+            if text is None:
+                raise CoveyError(f"a row without a document in {xml.column!r}; leave such rows out")
+            try:
+                yield xml_event(text, schema)
+            except EventError as error:
+                shown = text.decode(errors="replace") if isinstance(text, bytes) else text
+                raise CoveyError(f"{error} (in {xml.column!r}: {shown[:SHOWN]!r})") from None
 
 
 def events_of(batches: Iterator[pa.RecordBatch], schema: StructType) -> Iterator[dict[str, Any]]:

@@ -28,6 +28,8 @@ from covey.errors import CoveyError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from covey.spark.source.options import WriteOptions
+
 
 class CoveySource(DataSource):  # type: ignore[misc]
     """`format("covey")`."""
@@ -60,24 +62,29 @@ class CoveySource(DataSource):  # type: ignore[misc]
         from covey.spark.source.options import write_options
         from covey.spark.source.writer import CoveyWriter
 
-        _check_writable(schema, overwrite)
-        return CoveyWriter(write_options(self.options), schema)
+        options = write_options(self.options)
+        _check_writable(schema, options, overwrite)
+        return CoveyWriter(options, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Publish a stream."""
         from covey.spark.source.options import write_options
         from covey.spark.source.writer import CoveyStreamWriter
 
-        _check_writable(schema, overwrite)
-        return CoveyStreamWriter(write_options(self.options), schema)
+        options = write_options(self.options)
+        _check_writable(schema, options, overwrite)
+        return CoveyStreamWriter(options, schema)
 
 
-def _check_writable(schema: StructType, overwrite: bool) -> None:
-    from covey.spark.source.columns import check_published
+def _check_writable(schema: StructType, options: WriteOptions, overwrite: bool) -> None:
+    from covey.spark.source.columns import check_documents, check_published
 
     if overwrite:
         raise CoveyError("what is published can't be overwritten; use mode('append'), outputMode('append')")
-    check_published(schema)
+    if options.xml is not None:
+        check_documents(schema, options.xml)
+    else:
+        check_published(schema)
 
 
 def register_source(spark: SparkSession, *, needed: bool = True) -> None:

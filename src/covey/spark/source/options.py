@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from covey.errors import CoveyError
+from covey.events import Schema
 from covey.language import parse
 from covey.spark.stream.journal import local_path
 from covey.spark.stream.sources import one_line
@@ -62,12 +63,21 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class XmlDocuments:
+    """The column whose texts are the events, as simple XML documents, and the JSON of their schema, if there is one."""
+
+    column: str
+    schema: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Where to publish."""
+    """Where to publish, and what."""
 
     address: Address
     publisher: str
     spool: Path | None
+    xml: XmlDocuments | None = None
 
 
 def read_options(options: Mapping[str, str]) -> ReadOptions:
@@ -96,7 +106,21 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
 
 def write_options(options: Mapping[str, str]) -> WriteOptions:
     """The options of `df.write` and `df.writeStream`."""
-    return WriteOptions(_address(options), options.get("publisher", "spark"), _spool(options, "sink"))
+    return WriteOptions(_address(options), options.get("publisher", "spark"), _spool(options, "sink"), _xml(options))
+
+
+def _xml(options: Mapping[str, str]) -> XmlDocuments | None:
+    column, schema = options.get("xml"), options.get("xmlSchema")
+    if column is None:
+        if schema is not None:
+            raise CoveyError("option xmlSchema is of documents in XML; name their column with option('xml', ...)")
+        return None
+    if schema is not None:
+        try:
+            Schema.from_json(schema)
+        except CoveyError as error:
+            raise CoveyError(f"option xmlSchema: {one_line(error)}") from None
+    return XmlDocuments(column, schema)
 
 
 def _address(options: Mapping[str, str]) -> Address:

@@ -28,7 +28,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from covey.errors import CoveyError
-from covey.spark.source.columns import events_of
+from covey.spark.source.columns import documents_of, events_of
 from covey.spark.source.inbox import ATTEMPT_SECONDS, unreachable
 from covey.spark.source.options import Address, WriteOptions
 from covey.spark.stream.journal import write_durably
@@ -63,6 +63,10 @@ class Packed(WriterCommitMessage):  # type: ignore[misc]
     chunks: list[bytes]
 
 
+def _events(batches: Iterator[pa.RecordBatch], schema: StructType, options: WriteOptions) -> Iterator[dict[str, Any]]:
+    return events_of(batches, schema) if options.xml is None else documents_of(batches, options.xml)
+
+
 class CoveyWriter(DataSourceArrowWriter):  # type: ignore[misc]
     """`df.write.format("covey")`."""
 
@@ -75,7 +79,7 @@ class CoveyWriter(DataSourceArrowWriter):  # type: ignore[misc]
         return Published(asyncio.run(self._publish(iterator)))
 
     async def _publish(self, iterator: Iterator[pa.RecordBatch]) -> int:
-        events, published = events_of(iterator, self._schema), 0
+        events, published = _events(iterator, self._schema, self._options), 0
         client = await _reached(self._options.address, None)
         try:
             while chunk := list(islice(events, CHUNK_EVENTS)):
@@ -103,7 +107,7 @@ class CoveyStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Pack the rows of one task."""
-        events, count, size, chunks = events_of(iterator, self._schema), 0, 0, []
+        events, count, size, chunks = _events(iterator, self._schema, self._options), 0, 0, []
         while chunk := list(islice(events, CHUNK_EVENTS)):
             chunks.append(_pack(chunk))
             count, size = count + len(chunk), size + len(chunks[-1])
