@@ -106,9 +106,9 @@ def test_what_is_usual_is_matched_without_python() -> None:
     (part,) = index.parts()
     event = {"s": "é", "p": 1.25, "n": 3, "b": True, "x": {"y": -4, "z": [1]}, "more": ["x", {"y": None}]}
     data = json.dumps(event, ensure_ascii=False).encode()
-    assert part.segment.match_json(data, part.deleted) == [0, 1]
-    assert part.segment.match_json(b'{"s": ["a list is left"]}', part.deleted) is None
-    assert part.segment.match_json(b"{}", part.deleted) == []
+    assert part.segment.match_json(data, part.deleted, False) == ["a", "b"]
+    assert part.segment.match_json(b'{"s": ["a list is left"]}', part.deleted, False) is None
+    assert part.segment.match_json(b"{}", part.deleted, False) == []
 
 
 def test_strings_of_a_saved_index_are_found(tmp_path: Path) -> None:
@@ -131,21 +131,50 @@ def test_tests_on_text_are_matched_without_python() -> None:
     )  # fmt: skip
     (part,) = index.parts()
 
-    def match(event: dict[str, Any]) -> list[int] | None:
-        return part.segment.match_json(json.dumps(event, ensure_ascii=False).encode(), part.deleted)
+    def match(event: dict[str, Any]) -> str | None:
+        found = part.segment.match_json(json.dumps(event, ensure_ascii=False).encode(), part.deleted, False)
+        return None if found is None else "".join(found)
 
-    assert match({"s": "in c:\\temp\n", "n": 1}) == [0]
-    assert match({"s": 'x\ty"z'}) == [1]
-    assert match({"s": "q12r"}) == [2]
-    assert match({"s": "q12"}) == []
-    assert match({"other": ["too LATE", {"s": 1}]}) == [3]
-    assert match({"s": "", "m": None}) == []
+    assert match({"s": "in c:\\temp\n", "n": 1}) == "a"
+    assert match({"s": 'x\ty"z'}) == "b"
+    assert match({"s": "q12r"}) == "c"
+    assert match({"s": "q12"}) == ""
+    assert match({"other": ["too LATE", {"s": 1}]}) == "d"
+    assert match({"s": "", "m": None}) == ""
     # What only Python knows is left to it: a term's value, and the lower case of what isn't ASCII.
     assert match({"m": 71}) is None
     assert index.match_json(b'{"m": 71}') == ["e"]
     assert match({"s": "Ä"}) is None
-    assert match({"s": "© 2024 ä – C:\\Temp", "n": 1}) == [0]
-    assert match({"s": "c:\\temp", "n": 2}) == []
+    assert match({"s": "© 2024 ä – C:\\Temp", "n": 1}) == "a"
+    assert match({"s": "c:\\temp", "n": 2}) == ""
+
+
+def test_strings_are_read_the_same_wherever_in_eight_bytes_something_unusual_stands() -> None:
+    index = covey.Index()
+    index.add_many([("a", "s = 'none'"), ("b", "s LIKE '%~%'"), ("c", "`a.b` = 1"), ("d", "event_text() LIKE '%~~%'")])
+    index.parts()
+    lines = []
+    for length in range(20):
+        for place in range(length):
+            for unusual in ('\\"', "\\\\", "\\u00e9", "é", "\n", "~", "~~", ".", '"'):
+                text = "x" * place + unusual + "x" * (length - place)
+                lines += [f'{{"s":"{text}"}}', f'{{"{text}":1,"s":"~"}}', f'{{"s":"{text}', f'{{"{text}']
+    lines += ['{"a.b":1}', '{"xxxxxxxx.b":1,"s":"none"}']
+    kept: list[dict[str, Any]] = []
+    for line in lines:
+        try:
+            event = parse_json(line.encode())
+        except covey.EventError:
+            with pytest.raises(covey.EventError):
+                index.match_json(line.encode())
+            continue
+        assert event is not None
+        kept.append(event)
+        assert index.match_json(line.encode()) == index.match(event), line
+    bad: list[BadLine] = []
+    whole = "\n".join(line for line in lines if "\n" not in line).encode()
+    assert index.match_json_lines(whole, bad=bad).to_pylist() == [index.match(event) for event in kept]
+    assert bad
 
 
 def test_an_event_that_matches_more_than_there_is_room_for() -> None:

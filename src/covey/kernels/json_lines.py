@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from covey.kernels.jit import forced, inner, kernel
+from covey.kernels.strides import bytes_like, hash_bytes, same_bytes
 from covey.kernels.types import (
     Bytes,
     ByteTable,
@@ -32,6 +33,7 @@ from covey.kernels.types import (
     Int64s,
     Int64Table,
 )
+from covey.kernels.vectors import eight_at, lowest_bit, put_eight
 
 MISSING, NULL, INTEGER, DOUBLE, STRING, BOOLEAN, RECORD, SLICE = range(8)
 """What an attribute is in a line."""
@@ -51,8 +53,8 @@ _BAD = np.int64(-1)
 _QUOTE, _BACKSLASH, _COMMA, _COLON, _DOT = ord('"'), ord("\\"), ord(","), ord(":"), ord(".")
 _OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST = ord("{"), ord("}"), ord("["), ord("]")
 _MINUS, _PLUS, _ZERO, _NINE = ord("-"), ord("+"), ord("0"), ord("9")
-_SEED = np.uint64(0xCBF29CE484222325)
-_PRIME = np.uint64(0x100000001B3)
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_SPACES = np.uint64(0x2020202020202020)
 
 
 class Names(NamedTuple):
@@ -131,11 +133,27 @@ def _escape(data, at, end):
     return _BAD
 
 
+@forced
+def _unusual(word):
+    """The high bit of the first of eight bytes that is a quote, a backslash, a control character or no ASCII, and maybe
+    of others behind it."""
+    below = (word - _SPACES) & ~word
+    return (bytes_like(word, _QUOTE) | bytes_like(word, _BACKSLASH) | below | word) & _HIGH_BITS
+
+
 @inner
 def string_end(data, at, end):
     """From after its first quote: where its last quote is, or _BAD; and whether it has escapes."""
     escaped = False
     while at < end:
+        while at + 8 <= end:
+            unusual = _unusual(eight_at(data, at))
+            if unusual:
+                at += lowest_bit(unusual) >> 3
+                break
+            at += 8
+        if at >= end:
+            break
         byte = data[at]
         if byte == _QUOTE:
             return at, escaped
@@ -308,29 +326,18 @@ def _skip(data, at, end):
 
 
 @forced
-def _hash(parent, data, first, last):
-    value = _SEED ^ np.uint64(parent)
-    for at in range(first, last):
-        value = (value ^ np.uint64(data[at])) * _PRIME
-    return value ^ (value >> np.uint64(29))
-
-
-@forced
 def _same(data, first, last, names, node):
     start = names.key_starts[node]
     if names.key_starts[node + 1] - start != last - first:
         return False
-    for at in range(last - first):
-        if names.keys[start + at] != data[first + at]:
-            return False
-    return True
+    return same_bytes(names.keys, start, data, first, last - first)
 
 
-@inner
+@forced
 def find_node(data, first, last, parent, names):
     """The node below `parent` with this key, or 0."""
     mask = np.uint64(len(names.table) - 1)
-    at = _hash(parent, data, first, last) & mask
+    at = hash_bytes(parent, data, first, last) & mask
     while True:
         node = names.table[at]
         if node == 0:
@@ -340,11 +347,22 @@ def find_node(data, first, last, parent, names):
         at = (at + np.uint64(1)) & mask
 
 
-@inner
+@forced
 def _key(data, at, end):
     """From after its first quote: where its last is, or _BAD also where it has escapes; and whether it has a dot."""
     dotted = False
     while at < end:
+        while at + 8 <= end:
+            word = eight_at(data, at)
+            unusual, dots = _unusual(word), bytes_like(word, _DOT) & _HIGH_BITS
+            if unusual:
+                dotted |= dots & (unusual ^ (unusual - np.uint64(1))) != 0
+                at += lowest_bit(unusual) >> 3
+                break
+            dotted |= dots != 0
+            at += 8
+        if at >= end:
+            break
         byte = data[at]
         if byte == _QUOTE:
             return at, dotted
@@ -475,7 +493,7 @@ def read_lines(
 @kernel
 def hash_key(parent: Int64, key: FrozenBytes, mask: Int64):
     """Where the search for a key begins; for building the table."""
-    return np.int64(_hash(parent, key, 0, len(key)) & np.uint64(mask))
+    return np.int64(hash_bytes(parent, key, 0, len(key)) & np.uint64(mask))
 
 
 @forced
@@ -487,6 +505,18 @@ def _hex(byte):
 def unescape(data, at, end, out, to):
     """Write a string with its escapes resolved, of which `_string` found that all are good; gives where it ends."""
     while at < end:
+        while at + 8 <= end and to + 8 <= len(out):
+            word = eight_at(data, at)
+            put_eight(out, to, word)
+            escapes = bytes_like(word, _BACKSLASH) & _HIGH_BITS
+            if escapes:
+                at += lowest_bit(escapes) >> 3
+                to += lowest_bit(escapes) >> 3
+                break
+            at += 8
+            to += 8
+        if at >= end:
+            break
         byte = data[at]
         if byte != _BACKSLASH:
             out[to] = byte

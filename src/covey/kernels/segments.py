@@ -209,6 +209,12 @@ def event_at(at):
 
 
 @inlined
+def bytes_at(address, length):
+    """A view on bytes, given where they lie."""
+    return carray(_pointer(address), (length,), np.uint8)
+
+
+@inlined
 def addresses_at(address, fields):
     """An array of addresses, given where it lies itself: a number is all that a call from Python hands over then."""
     return carray(_pointer(address), (3 * fields,), np.int64)

@@ -58,12 +58,14 @@ from covey.kernels.segments import (
     Event,
     Segment,
     addresses_at,
+    bytes_at,
     event_at,
     row_at,
     segment_at,
     table_at,
 )
 from covey.kernels.sorting import sort_integers
+from covey.kernels.strides import hash_bytes, same_bytes
 from covey.kernels.types import (
     Bytes,
     ByteTable,
@@ -74,7 +76,6 @@ from covey.kernels.types import (
     Int64,
     Int64s,
     Int64Table,
-    PythonBytes,
 )
 
 LEFT = -1
@@ -84,8 +85,6 @@ VERIFY = -2
 how many there are."""
 _SEGMENT_FIELDS = len(Segment._fields)
 _EVENT_FIELDS = len(Event._fields)
-_SEED = np.uint64(0xCBF29CE484222325)
-_PRIME = np.uint64(0x100000001B3)
 _FEW = 64
 """So many swept entries are decided one by one, since a test that fails ends it."""
 _MOST_SCANNED = 1 << 30
@@ -352,20 +351,12 @@ def match_again(segment_address: Int64, event_address: Int64):
     return _match(event, segment, False)
 
 
-@forced
-def _hash_text(data, first, last):
-    value = _SEED
-    for at in range(first, last):
-        value = (value ^ np.uint64(data[at])) * _PRIME
-    return value ^ (value >> np.uint64(29))
-
-
 @kernel
 def fill_texts(starts: FrozenInt64s, data: FrozenBytes, first: Int64, last: Int64, slots: Int32s):
     """Put texts `first` to `last` into the empty slots of their attribute."""
     mask = np.uint64(len(slots) - 1)
     for text in range(first, last):
-        slot = _hash_text(data, starts[text], starts[text + 1]) & mask
+        slot = hash_bytes(0, data, starts[text], starts[text + 1]) & mask
         while slots[np.intp(slot)] >= 0:
             slot = (slot + np.uint64(1)) & mask
         slots[np.intp(slot)] = text
@@ -383,7 +374,7 @@ def _compare(data, first, last, reader, text):
     return last - first - length
 
 
-@inner
+@forced
 def _text_code(data, first, last, attribute, segment, reader):
     """The code of a string of an event."""
     base = segment.base[attribute, STRING_KIND]
@@ -392,12 +383,15 @@ def _text_code(data, first, last, attribute, segment, reader):
     slot_first, slot_last = reader.slot_first[attribute], reader.slot_first[attribute + 1]
     if slot_last > slot_first:
         mask = np.uint64(slot_last - slot_first - 1)
-        slot = _hash_text(data, first, last) & mask
+        slot = hash_bytes(0, data, first, last) & mask
         while True:
             text = reader.slots[slot_first + np.intp(slot)]
             if text < 0:
                 break
-            if _compare(data, first, last, reader, text) == 0:
+            start = reader.text_starts[text]
+            if reader.text_starts[text + 1] - start == last - first and same_bytes(
+                reader.text_bytes, start, data, first, last - first
+            ):
                 return np.int32(base + 2 * (text - low) + 1)
             slot = (slot + np.uint64(1)) & mask
     if not reader.ordered[attribute]:
@@ -423,7 +417,7 @@ def _take_text(first, last, slot, event, segment, reader):
     return True
 
 
-@inner
+@forced
 def _code_text(content, first, length, attribute, slot, to, event, segment, reader):
     """Code a string of an event, which stands in its JSON or, where the length is below 0, has escapes there; if it has
     a slot, it is written to the event's texts. Gives where these end, or LEFT."""
@@ -441,7 +435,7 @@ def _code_text(content, first, length, attribute, slot, to, event, segment, read
     return to if _take_text(first, last, slot, event, segment, reader) else np.int64(LEFT)
 
 
-@inner
+@forced
 def _code_json(content, event, segment, reader):
     """Read an event's JSON and code it; gives 0, or LEFT."""
     names = Names(reader.table, reader.parents, reader.attributes, reader.inner, reader.key_starts, reader.keys)
@@ -488,13 +482,13 @@ def _code_json(content, event, segment, reader):
 
 
 @kernel
-def match_json(data: PythonBytes, segment_address: Int64, event_address: Int64, reader_address: Int64):
-    """As `match_one` for an event's JSON; LEFT where Python must read it. There is room for twice that many bytes
-    in the event's texts."""
+def match_json(address: Int64, length: Int64, segment_address: Int64, event_address: Int64, reader_address: Int64):
+    """As `match_one` for an event's JSON, which lies at an address; LEFT where Python must read it. There is room for
+    twice that many bytes in the event's texts."""
     segment = segment_at(addresses_at(segment_address, _SEGMENT_FIELDS))
     event = event_at(addresses_at(event_address, _EVENT_FIELDS))
     reader = _reader_at(addresses_at(reader_address, _READER_FIELDS))
-    content = np.frombuffer(data, np.uint8)
+    content = bytes_at(address, length)
     has_patterns = len(segment.first_literal) > 1
     if _code_json(content, event, segment, reader) < 0:
         _put_back(event, has_patterns)

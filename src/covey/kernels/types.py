@@ -18,8 +18,6 @@ Int64 = numba_types.int64
 UInt32 = numba_types.uint32
 UInt64 = numba_types.uint64
 Float64 = numba_types.float64
-PythonBytes = numba_types.Bytes(Byte, 1, "C")
-"""An object of Python's type `bytes`, taken without an array around it."""
 
 
 def _array(element: Any, dimensions: int = 1, *, frozen: bool = False) -> Any:

@@ -61,6 +61,34 @@ def count_bits(typingctx: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def eight_at(typingctx: Any, data: Any, at: Any) -> Any:
+    """data[at : at + 8] as one number, the first byte the lowest; all eight must be there."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        pointer = builder.gep(array.data, [arguments[1]])
+        word = builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()))
+        word.align = 1
+        return word
+
+    return types.uint64(data, types.intp), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def put_eight(typingctx: Any, data: Any, at: Any, word: Any) -> Any:
+    """Write them: data[at : at + 8] must all be there."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        pointer = builder.gep(array.data, [arguments[1]])
+        stored = builder.store(arguments[2], builder.bitcast(pointer, ir.IntType(64).as_pointer()))
+        stored.align = 1
+        return context.get_dummy_value()
+
+    return types.void(data, types.intp, types.uint64), generate
+
+
 _WORDS = ir.VectorType(ir.IntType(64), 8)
 
 

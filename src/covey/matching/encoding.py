@@ -178,9 +178,9 @@ class Encoder:
 
     def encode_event(self, event: Mapping[str, Any]) -> EncodedEvent:
         """One event for the kernel that matches single events. Numbers are left to the kernel to search for."""
-        one = self.buffers()
+        one = getattr(self._local, "event", None) or self.buffers()
         try:
-            if self._index.slots:
+            if self.pattern_attributes:
                 self._encode_texts(event, one)
             else:
                 self._encode_values(event, one)

@@ -486,10 +486,6 @@ class Index:
             raise UnknownIdError(f"subscription {id!r} is not in the index")
         return str(id)
 
-    def _named(self, keys: list[str]) -> list[Any]:
-        """Ids as they went in."""
-        return list(map(int, keys)) if self._integers else keys
-
     @property
     def integer_ids(self) -> bool:
         """Whether ids are integers rather than text."""
@@ -582,24 +578,28 @@ class Index:
             event = self._taken(event)
         if self._schema is not None:
             event = Decoded(self._schema.decode(event), event)
+        if (plain := state.plain) is not None:
+            # As below; what is asked for at every event costs as much as matching it.
+            if len(plain) == 1:
+                return plain[0].segment.match_ids(event, plain[0].deleted, self._integers)
+            return [id for one in plain for id in one.segment.match_ids(event, one.deleted, self._integers)]
         if state.only_spark:
             check_only_spark(state.only_spark, event)
         sealed, head = state.sealed, state.head
         if head and (state.compiled.head is not None or state.compiled.is_worth_it(state.weight)):
             sealed, head = (*sealed, self._compiled_head(state)), {}
-        found: list[str] = []
+        found: list[Any] = []
         if sealed:
             # Plain events go as they are; dotted names may stand for nested records.
             values = row(event, state.attributes) if state.nested or state.terms else event
             if state.terms:
                 values = with_terms(values, state.terms, self._options.defaults_in_force, event)
             for one in sealed:
-                segment = one.segment
-                found += map(segment.id_list.__getitem__, segment.match_event(values, one.deleted))
+                found += one.segment.match_ids(values, one.deleted, self._integers)
         for id, waiting in head.items():
             if matches(waiting.condition, event, semantics=self._semantics, defaults=self._defaults):
-                found.append(id)
-        return self._named(found)
+                found.append(int(id) if self._integers else id)
+        return found
 
     def _taken(self, given: Any) -> Mapping[str, Any]:
         """An event as a mapping, without what counts as missing."""
@@ -680,13 +680,13 @@ class Index:
         """The same as `match` for one event, whose JSON text is `data`."""
         found = self._match_bytes(data) if type(data) is bytes else None
         if found is not None:
-            return self._named(found)
+            return found
         event = parse_json(data)
         if event is None:
             raise EventError("an event is a JSON object, and this is blank")
         return self.match(event)
 
-    def _match_bytes(self, data: bytes) -> list[str] | None:
+    def _match_bytes(self, data: bytes) -> list[Any] | None:
         """One event without a Python object for it; None where it, or what is asked of it, needs one."""
         state = self._state
         sealed = state.sealed
@@ -696,13 +696,12 @@ class Index:
             if state.compiled.head is None:
                 return None
             sealed = (*sealed, state.compiled.head)
-        found: list[str] = []
+        found: list[Any] = []
         for one in sealed:
-            segment = one.segment
-            ordinals = segment.match_json(data, one.deleted)
-            if ordinals is None:
+            ids = one.segment.match_json(data, one.deleted, self._integers)
+            if ids is None:
                 return None
-            found += map(segment.id_list.__getitem__, ordinals)
+            found += ids
         return found if sealed else None
 
     def match_json_lines(

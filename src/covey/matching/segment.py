@@ -92,6 +92,12 @@ class Segment:
         return result
 
     @cached_property
+    def integer_list(self) -> list[int]:
+        """The ids of an index whose ids are integers, as such."""
+        result: list[int] = self.ids.cast(pa.int64()).to_pylist()
+        return result
+
+    @cached_property
     def ordinals(self) -> dict[str, int]:
         """Each id's ordinal, made when first needed."""
         return {id: ordinal for ordinal, id in enumerate(self.id_list)}
@@ -165,16 +171,21 @@ class Segment:
         """Where these addresses lie."""
         return int(self.addresses.ctypes.data)
 
-    def match_event(self, event: Mapping[str, Any], deleted: NDArray[np.uint8] | None = None) -> list[int]:
-        """Ordinals of the subscriptions that one event (flat, dotted names) matches, ascending."""
-        dead = self.none_deleted if deleted is None else deleted
+    def match_ids(self, event: Mapping[str, Any], deleted: NDArray[np.uint8], integers: bool) -> list[Any]:
+        """The ids of the subscriptions that one event (flat, dotted names) matches, in their order, as they went in."""
         encoded = self.encoder.encode_event(event)
-        if encoded.deleted is not dead:
-            encoded.take_deleted(dead)
+        if encoded.deleted is not deleted:
+            encoded.take_deleted(deleted)
         found = _single.match_one(self.address, encoded.address)
-        if found < 0:
-            found = self._match_again(encoded, found)
-        return encoded.out[:found].tolist()
+        if found > 0:
+            ids: list[Any] = self.integer_list if integers else self.id_list
+            return [ids[ordinal] for ordinal in encoded.out[:found]]
+        return [] if not found else self._ids_again(encoded, found, integers)
+
+    def _ids_again(self, encoded: EncodedEvent, found: int, integers: bool) -> list[Any]:
+        found = self._match_again(encoded, found)
+        ids: list[Any] = self.integer_list if integers else self.id_list
+        return [ids[ordinal] for ordinal in encoded.out[:found]]
 
     def _match_again(self, encoded: EncodedEvent, found: int) -> int:
         """How many subscriptions an event matches, once there is room for them and what it asks for is verified."""
@@ -192,8 +203,8 @@ class Segment:
         """Events as JSON; None where what is tested needs Python."""
         return json_reader(self.names, self.spaces, self.encoder)
 
-    def match_json(self, data: bytes, deleted: NDArray[np.uint8]) -> list[int] | None:
-        """As `match_event` for an event's JSON; None where Python must read it."""
+    def match_json(self, data: bytes, deleted: NDArray[np.uint8], integers: bool) -> list[Any] | None:
+        """As `match_ids` for an event's JSON; None where Python must read it."""
         reader = self.json_reader
         if reader is None:
             return None
@@ -201,11 +212,12 @@ class Segment:
         if encoded.deleted is not deleted:
             encoded.take_deleted(deleted)
         found = reader.match(data, self.address, encoded)
-        if found < 0:
-            if found == _single.LEFT:
-                return None
-            found = self._match_again(encoded, found)
-        return encoded.out[:found].tolist()
+        if found > 0:
+            ids: list[Any] = self.integer_list if integers else self.id_list
+            return [ids[ordinal] for ordinal in encoded.out[:found]]
+        if found == _single.LEFT:
+            return None
+        return [] if not found else self._ids_again(encoded, found, integers)
 
     def match_chunk(
         self, columns: Columns, encoded: Encoded, first: int, last: int, deleted: NDArray[np.uint8] | None = None

@@ -148,6 +148,11 @@ class State:
         return tuple(name for name in self.names if name.startswith(SPARK_ONLY))
 
     @cached_property
+    def plain(self) -> tuple[Sealed, ...] | None:
+        """All segments, where an event's own attributes are all that is asked for and nothing waits to be compiled."""
+        return None if self.head or self.terms or self.nested or self.only_spark else self.sealed
+
+    @cached_property
     def nested(self) -> bool:
         """Whether some attribute may lie inside a record."""
         return any("." in name for name in self.attributes)
