@@ -317,3 +317,27 @@ def test_a_file_of_the_layout_before_is_built_anew(caplog: pytest.LogCaptureFixt
     wanted = [answer["matches"] for answer in answers]
     assert index.match_batch(events).to_pylist() == wanted
     assert [index.match(event) for event in events] == wanted
+
+
+@pytest.mark.parametrize("shortest", [1, 2, 3, 4, 8])
+def test_literals_of_every_length_are_found_at_every_place(shortest: int) -> None:
+    dice = random.Random(shortest)
+
+    def text(length: int) -> str:
+        return "".join(dice.choices("abAB", k=length))
+
+    literals = [text(length) for length in range(shortest, 30) for _ in range(3)]
+    index = covey.Index()
+    index.add_many((f"{n}", f"contains(s, '{literal}')") for n, literal in enumerate(literals))
+    index.add_many((f"{n}i", f"s ILIKE '%{literal}%'") for n, literal in enumerate(literals))
+    texts = [text(length) for length in range(40)]
+    for literal in literals:
+        before, after = dice.randrange(12), dice.randrange(12)
+        texts += [text(before) + literal + text(after), (text(before) + literal).swapcase(), literal[:-1]]
+    expected = [
+        [f"{n}" for n, literal in enumerate(literals) if literal in text]
+        + [f"{n}i" for n, literal in enumerate(literals) if literal.lower() in text.lower()]
+        for text in texts
+    ]
+    assert index.match_batch(pa.table({"s": texts})).to_pylist() == expected
+    assert [index.match({"s": text}) for text in texts] == expected

@@ -23,6 +23,12 @@ next bytes together whether some literal begins with them, by a hash into a row 
     window[row]                            how many bytes these are, four or three; 0 where many literals are too short
     bit_start[row], bit_shift[row]         where the row's bits begin; how far a hash is shifted to be a bit's number
 
+Where it may, more bytes are asked for, since many literals begin alike: each has a bit for the longest of `_PREFIXES`
+that it has, if it has one.
+
+    prefix_start[row], prefix_shift[row]   the same for these bits
+    prefixes[row]                          a bit for each of `_PREFIXES` that there are
+
 A text is put into lower case on the way where that changes its ASCII letters alone; others come with their lower case.
 """
 
@@ -47,6 +53,7 @@ from covey.kernels.types import (
     Int64s,
     UInt16s,
 )
+from covey.kernels.vectors import eight_at, lowest_bit
 
 ANYWHERE, START, END, WHOLE = range(4)
 """Where a literal is looked for."""
@@ -59,6 +66,11 @@ _MOST_ONES = 4
 """Literals of one byte that a row of bits takes: each has 65,536 bits."""
 _MOST_BITS = 24
 """A row has two to the power of this many bits at most."""
+_ONE, _THREE, _SEVEN = np.uint64(1), np.uint64(3), np.uint64(7)
+_PREFIXES = (4, 6, 8, 12, 16, 24)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_OTHER_MULTIPLIER = np.uint64(0xC2B2AE3D27D4EB4F)
+_SALT = np.uint64(0x51_7CC1B727220A95)
 
 
 class Automaton(NamedTuple):
@@ -84,6 +96,9 @@ class Automaton(NamedTuple):
     window: Int64s
     bit_start: Int64s
     bit_shift: Int64s
+    prefix_start: Int64s
+    prefix_shift: Int64s
+    prefixes: Int64s
     bits: Bytes
 
 
@@ -106,7 +121,8 @@ def automaton_at(at):
         row_at(at, 4, np.int32), row_at(at, 5, np.int32), row_at(at, 6, np.int32), row_at(at, 7, np.int32),
         row_at(at, 8, np.uint16), row_at(at, 9, np.int32), row_at(at, 10, np.int32), row_at(at, 11, np.int64),
         row_at(at, 12, np.uint8), row_at(at, 13, np.int64), row_at(at, 14, np.int64), row_at(at, 15, np.int64),
-        row_at(at, 16, np.uint8),
+        row_at(at, 16, np.int64), row_at(at, 17, np.int64), row_at(at, 18, np.int64),
+        row_at(at, 19, np.uint8),
     )  # fmt: skip
 
 
@@ -264,110 +280,232 @@ def _lower(byte):
 
 @inlined
 def _bit(word, shift):
-    """Which bit stands for some bytes."""
-    return np.int64((np.uint64(word) * np.uint64(0x9E3779B1) & np.uint64(0xFFFFFFFF)) >> np.uint64(shift))
+    """Which bit stands for some bytes. (Without a sign, so that no index is looked at for being negative.)"""
+    return (word * _MULTIPLIER) >> np.uint64(shift)
 
 
 @inner
-def _starts(root, label, first_child, emit, hit_depth, window, words):
-    """The first bytes of all literals below a root, as numbers; after a shorter one comes any byte. Gives these,
-    how many there are, the length of the shortest literal, or 4, and how many have one byte."""
+def _literals_below(root, first_child, emit, hit_literal, hit_depth):
+    """The literals of a tree."""
     states, depths = np.empty(1024, np.int64), np.empty(1024, np.int64)
-    ways = np.empty(1024, np.int64)
-    states[0], depths[0], ways[0] = root, 0, 0
-    waiting, count, shortest, ones = 1, 0, np.int64(4), 0
+    found, count = np.empty(1024, np.int64), 0
+    states[0], depths[0] = root, 0
+    waiting = 1
     while waiting:
         waiting -= 1
-        state, depth, way = states[waiting], depths[waiting], ways[waiting]
-        ends = emit[state] >= 0 and hit_depth[emit[state]] == depth
-        if ends:
-            shortest = min(shortest, depth)
-            ones += depth == 1
-        if depth == window or (ends and window == 3):
-            left = 8 * (window - depth)
-            words = grown(words, count + (1 << left))
-            for last in range(1 << left):
-                words[count] = way << left | last
-                count += 1
-            if depth == window:
-                continue
+        state, depth = states[waiting], depths[waiting]
+        hit = emit[state]
+        if hit >= 0 and hit_depth[hit] == depth:
+            found = grown(found, count + 1)
+            found[count] = hit_literal[hit]
+            count += 1
         for child in range(first_child[state], first_child[state + 1]):
-            states, depths, ways = grown(states, waiting + 1), grown(depths, waiting + 1), grown(ways, waiting + 1)
-            states[waiting], depths[waiting], ways[waiting] = child, depth + 1, way << 8 | np.int64(label[child])
+            states, depths = grown(states, waiting + 1), grown(depths, waiting + 1)
+            states[waiting], depths[waiting] = child, depth + 1
             waiting += 1
-    return words, count, shortest, ones
+    return found[:count]
+
+
+@forced
+def _first_bytes(literal_bytes, first, count):
+    """So many bytes as one number, as `eight_at` has them."""
+    word = np.uint64(0)
+    for k in range(count):
+        word |= np.uint64(literal_bytes[first + k]) << np.uint64(8 * k)
+    return word
+
+
+@forced
+def _bits_for(count):
+    """Of how many bits, as a power of two, a row for so many numbers is."""
+    size = 10
+    while size < _MOST_BITS and (1 << size) < 16 * count:
+        size += 1
+    return size
+
+
+@forced
+def _set(bits, start, bit):
+    bits[np.uint64(start) + (bit >> _THREE)] |= np.uint8(1 << np.int64(bit & _SEVEN))
 
 
 @kernel
 def build_bits(
     roots: FrozenInt32s,
     root_row: FrozenInt32s,
-    label: FrozenBytes,
     first_child: FrozenInt32s,
     emit: FrozenInt32s,
+    hit_literal: FrozenInt32s,
     hit_depth: FrozenUInt16s,
+    literal_start: FrozenInt64s,
+    literal_bytes: FrozenBytes,
     rows: Int64,
 ):
-    """window, bit_start, bit_shift and bits of an automaton."""
-    window, bit_start = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-    bit_shift = np.zeros(rows, np.int64)
-    bits, used = np.zeros(1024, np.uint8), 0
-    words = np.empty(1024, np.int64)
+    """window, bit_start, bit_shift, prefix_start, prefix_shift, prefixes and bits of an automaton."""
+    window, bit_start, bit_shift = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    prefix_start, prefix_shift = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    prefixes = np.zeros(rows, np.int64)
+    bits, used = np.zeros(1, np.uint8), 0
     for tree in range(len(roots)):
         row = np.int64(root_row[tree])
         if row < 0:
             continue
-        words, count, shortest, ones = _starts(roots[tree], label, first_child, emit, hit_depth, 4, words)
-        window[row] = 4 if shortest == 4 else 3 if ones <= _MOST_ONES else 0
-        if window[row] == 0:
+        literals = _literals_below(roots[tree], first_child, emit, hit_literal, hit_depth)
+        shortest, ones, words = np.int64(4), 0, 0
+        for literal in literals:
+            length = literal_start[literal + 1] - literal_start[literal]
+            shortest = min(shortest, length)
+            ones += length == 1
+            words += 1 << 8 * max(3 - length, 0)
+        if shortest == 0 or ones > _MOST_ONES:
             continue
-        if window[row] == 3:
-            words, count, shortest, ones = _starts(roots[tree], label, first_child, emit, hit_depth, 3, words)
-        size = 10
-        while size < _MOST_BITS and (1 << size) < 16 * count:
-            size += 1
-        bit_start[row], bit_shift[row] = used, 32 - size
-        larger = np.zeros(max(len(bits), used + (1 << size >> 3)), np.uint8)
+        window[row] = wide = 4 if shortest == 4 else 3
+        size = _bits_for(words)
+        bit_start[row], bit_shift[row] = used, 64 - size
+        prefix_start[row], prefix_shift[row] = used + (1 << size >> 3), 64 - size
+        larger = np.zeros(used + 2 * (1 << size >> 3), np.uint8)
         larger[:used] = bits[:used]
         bits = larger
-        for i in range(count):
-            bit = _bit(words[i], 32 - size)
-            bits[used + (bit >> 3)] |= np.uint8(1 << (bit & 7))
-        used += 1 << size >> 3
-    return window, bit_start, bit_shift, bits[: max(used, 1)].copy()
+        for literal in literals:
+            first = literal_start[literal]
+            length = literal_start[literal + 1] - first
+            known = min(length, wide)
+            word = _first_bytes(literal_bytes, first, known)
+            for last in range(1 << 8 * (wide - known)):
+                bit = _bit(word | np.uint64(last) << np.uint64(8 * known), 64 - size)
+                _set(bits, used, bit)
+                if length < 4:
+                    _set(bits, prefix_start[row], bit)
+            if length < 4:
+                continue
+            kind = _prefix_kind(length)
+            prefixes[row] |= 1 << kind
+            mixed = _bits_of_prefix(
+                kind, _first_bytes(literal_bytes, first, min(length, 8)),
+                _first_bytes(literal_bytes, first + 4, min(length - 4, 8)),
+                _first_bytes(literal_bytes, first + 8, max(min(length - 8, 8), 0)),
+                _first_bytes(literal_bytes, first + 16, max(min(length - 16, 8), 0)),
+            )  # fmt: skip
+            _set(bits, prefix_start[row], _bit(mixed, 64 - size))
+        used = len(bits)
+    return window, bit_start, bit_shift, prefix_start, prefix_shift, prefixes, bits
 
 
 @forced
-def _may_begin(data, at, end, lower, window, bits, start, shift):
-    """Whether a literal may begin at a place."""
-    if at + window > end:
-        return True
-    word = np.int64(0)
-    for k in range(window):
-        byte = data[at + k]
-        word = word << 8 | np.int64(_lower(byte) if lower else byte)
-    bit = _bit(word, shift)
-    return bits[start + (bit >> 3)] >> (bit & 7) & 1 != 0
+def _is_set(bits, start, bit):
+    return _looked_up(bits, start, bit) & _ONE != 0
 
 
 @forced
-def _skip(data, at, end, lower, window, bits, start, shift):
-    """The first place from `at` on where a literal may begin, as far as a whole window is left."""
-    last = end - window
-    word, mask = np.int64(0), np.int64(0xFFFFFF) if window == 3 else np.int64(0xFFFFFFFF)
-    if at > last:
-        return at
-    for k in range(window - 1):
-        byte = data[at + k]
-        word = word << 8 | np.int64(_lower(byte) if lower else byte)
-    while at <= last:
-        byte = data[at + window - 1]
-        word = (word << 8 | np.int64(_lower(byte) if lower else byte)) & mask
-        bit = _bit(word, shift)
-        if bits[start + (bit >> 3)] >> (bit & 7) & 1:
-            return at
-        at += 1
-    return at
+def _looked_up(bits, start, bit):
+    """A number whose lowest bit is that one."""
+    return np.uint64(bits[np.uint64(start) + (bit >> _THREE)]) >> (bit & _SEVEN)
+
+
+@forced
+def _lower_eight(word):
+    """Eight bytes with ASCII's letters in lower case."""
+    low = word & np.uint64(0x7F7F7F7F7F7F7F7F)
+    from_a, above_z = low + np.uint64(0x3F3F3F3F3F3F3F3F), low + np.uint64(0x2525252525252525)
+    return word | ((from_a ^ above_z) & ~word & np.uint64(0x8080808080808080)) >> np.uint64(2)
+
+
+@forced
+def _prefix_kind(length):
+    """Which of `_PREFIXES` is the longest that a literal has."""
+    kind = 0
+    while kind + 1 < len(_PREFIXES) and _PREFIXES[kind + 1] <= length:
+        kind += 1
+    return kind
+
+
+@forced
+def _bits_of_prefix(kind, first, fifth, ninth, seventeenth):
+    """A prefix of that kind as a number to be hashed, given the eight bytes from its first on, and so forth."""
+    if kind == 0:
+        return (first & np.uint64(0xFFFFFFFF)) + _SALT
+    if kind == 1:
+        return (first & np.uint64(0xFFFFFFFFFFFF)) + _SALT
+    if kind == 2:
+        return first + _SALT
+    mixed = first * _OTHER_MULTIPLIER
+    mixed ^= mixed >> np.uint64(32)
+    if kind == 3:
+        return mixed ^ (fifth >> np.uint64(32))
+    mixed = (mixed ^ ninth) * _OTHER_MULTIPLIER
+    if kind == 4:
+        return mixed
+    return (mixed ^ mixed >> np.uint64(32)) ^ seventeenth
+
+
+@forced
+def _eight(data, at, lower):
+    word = eight_at(data, at)
+    return _lower_eight(word) if lower else word
+
+
+@inner
+def _begins(data, at, end, lower, bits, start, shift, prefixes):
+    """Whether some literal of four bytes and more may begin at a place, by its prefix."""
+    fifth, ninth, last = np.uint64(0), np.uint64(0), np.uint64(0)
+    if at + 8 <= end:
+        first = _eight(data, at, lower)
+    else:
+        first = np.uint64(0)
+        for k in range(end - at):
+            first |= np.uint64(data[at + k]) << np.uint64(8 * k)
+        if lower:
+            first = _lower_eight(first)
+    for kind in range(len(_PREFIXES)):
+        if at + _PREFIXES[kind] > end:
+            return False
+        if not prefixes >> kind & 1:
+            continue
+        if kind == 3:
+            fifth = _eight(data, at + 4, lower)
+        elif kind >= 4:
+            ninth = _eight(data, at + 8, lower)
+            if kind == 5:
+                last = _eight(data, at + 16, lower)
+        if _is_set(bits, start, _bit(_bits_of_prefix(kind, first, fifth, ninth, last), shift)):
+            return True
+    return False
+
+
+@inner
+def _skip(data, at, end, lower, window, bits, start, shift, prefix_start, prefix_shift, prefixes):
+    """The first place from `at` on where a literal may begin, or `end`."""
+    mask = np.uint64(0xFFFFFF) if window == 3 else np.uint64(0xFFFFFFFF)
+    while at + window <= end:
+        if at + 8 <= end:
+            # Four places at once: that none of them begins a literal is the usual answer.
+            word = _eight(data, at, lower)
+            first, second = _bit(word & mask, shift), _bit(word >> np.uint64(8) & mask, shift)
+            third, fourth = _bit(word >> np.uint64(16) & mask, shift), _bit(word >> np.uint64(24) & mask, shift)
+            one, two = _looked_up(bits, start, first), _looked_up(bits, start, second)
+            three, four = _looked_up(bits, start, third), _looked_up(bits, start, fourth)
+            if not (one | two | three | four) & _ONE:
+                at += 4
+                continue
+            hit = one & _ONE | (two & _ONE) << _ONE | (three & _ONE) << np.uint64(2) | (four & _ONE) << _THREE
+            places = 4
+        else:
+            word = np.uint64(data[at]) | np.uint64(data[at + 1]) << np.uint64(8)
+            word |= np.uint64(data[at + 2]) << np.uint64(16)
+            if window == 4:
+                word |= np.uint64(data[at + 3]) << np.uint64(24)
+            if lower:
+                word = _lower_eight(word)
+            hit, places = _looked_up(bits, start, _bit(word & mask, shift)) & _ONE, 1
+        while hit:
+            k = lowest_bit(hit)
+            hit &= hit - _ONE
+            if window == 3 and _is_set(bits, prefix_start, _bit(word >> np.uint64(8 * k) & mask, shift)):
+                return at + k
+            if _begins(data, at + k, end, lower, bits, prefix_start, prefix_shift, prefixes):
+                return at + k
+        at += places
+    return end if window == 4 else at
 
 
 @inner
@@ -384,56 +522,54 @@ def _rest_holds(literal_start, literal_bytes, literal, depth, data, at, end, low
     return True
 
 
-@inner
-def _add(hits, count, literal):
-    if count == len(hits):
-        hits = grown(hits, count + 1)
-    hits[count] = literal
-    return hits
-
-
 @forced
 def _anywhere(automaton, tree, data, begin, end, lower, seen, stamp, hits, count):
     """Literals that occur anywhere."""
     root = np.int64(automaton.roots[tree])
-    row = np.int64(automaton.root_row[tree]) * _DENSE
+    number = np.int64(automaton.root_row[tree])
+    row = number * _DENSE
     label, first_child, fail, emit, dense = (
         automaton.label, automaton.first_child, automaton.fail, automaton.emit, automaton.dense
     )  # fmt: skip
     state, at = root, begin - 1
-    number = np.int64(automaton.root_row[tree])
-    window, start, shift = automaton.window[number], automaton.bit_start[number], automaton.bit_shift[number]
+    window = automaton.window[number]
     while at + 1 < end:
         at += 1
-        if state == root and window:
-            at = _skip(data, at, end, lower, window, automaton.bits, start, shift)
-            if at >= end:
-                break
-        byte = data[at]
-        if lower:
-            byte = _lower(byte)
-        while True:
-            if state == root:
-                if window and not _may_begin(data, at, end, lower, window, automaton.bits, start, shift):
+        if state == root:
+            if window:
+                at = _skip(
+                    data, at, end, lower, window, automaton.bits, automaton.bit_start[number],
+                    automaton.bit_shift[number], automaton.prefix_start[number], automaton.prefix_shift[number],
+                    automaton.prefixes[number],
+                )  # fmt: skip
+                if at >= end:
                     break
-                found = np.int64(dense[row + byte])
+            found = np.int64(dense[row + (_lower(data[at]) if lower else data[at])])
+            if found < 0:
+                continue
+            state = found
+        else:
+            byte = _lower(data[at]) if lower else data[at]
+            while True:
+                low, high = np.int64(first_child[state]), np.int64(first_child[state + 1])
+                if high - low > 8:
+                    found = _child(state, byte, label, first_child)
+                else:
+                    found = np.int64(-1)
+                    while low < high:
+                        if label[low] == byte:
+                            found = low
+                            break
+                        low += 1
                 if found >= 0:
                     state = found
-                break
-            low, high = np.int64(first_child[state]), np.int64(first_child[state + 1])
-            if high - low > 8:
-                found = _child(state, byte, label, first_child)
-            else:
-                found = np.int64(-1)
-                while low < high:
-                    if label[low] == byte:
-                        found = low
-                        break
-                    low += 1
-            if found >= 0:
-                state = found
-                break
-            state = np.int64(fail[state])
+                    break
+                state = np.int64(fail[state])
+                if state == root:
+                    break
+            if state == root:
+                at -= 1  # which the root looks at
+                continue
         hit = np.int64(emit[state])
         if hit < 0:
             continue
@@ -444,7 +580,7 @@ def _anywhere(automaton, tree, data, begin, end, lower, seen, stamp, hits, count
         # Once a state's literals are told, so are those of all its suffixes.
         while whole >= 0 and seen[whole] != stamp:
             seen[whole] = stamp
-            hits = _add(hits, count, automaton.hit_literal[whole])
+            hits[count] = automaton.hit_literal[whole]
             count += 1
             whole = np.int64(automaton.up_whole[whole])
         rest = np.int64(automaton.up_rest[hit]) if is_whole else hit
@@ -456,10 +592,10 @@ def _anywhere(automaton, tree, data, begin, end, lower, seen, stamp, hits, count
                     automaton.literal_start, automaton.literal_bytes, literal, depth, data, start_at, end, lower
                 ):
                     seen[rest] = stamp
-                    hits = _add(hits, count, literal)
+                    hits[count] = literal
                     count += 1
             rest = np.int64(automaton.up_rest[rest])
-    return hits, count
+    return count
 
 
 @forced
@@ -480,56 +616,54 @@ def _at_edge(automaton, tree, data, begin, end, lower, hits, count):
                 holds = automaton.literal_bytes[first + k] == (_lower(byte) if lower else byte)
                 k += 1
             if holds:
-                hits = _add(hits, count, literal)
+                hits[count] = literal
                 count += 1
         if depth == size:
-            return hits, count
+            return count
         byte = data[end - 1 - depth] if backwards else data[begin + depth]
         state = _child(state, _lower(byte) if lower else byte, automaton.label, automaton.first_child)
         if state < 0:
-            return hits, count
+            return count
         depth += 1
 
 
 @forced
 def _trees(automaton, first_tree, data, begin, end, lower, seen, stamp, hits, count):
     if automaton.roots[first_tree + ANYWHERE] >= 0:
-        hits, count = _anywhere(automaton, first_tree + ANYWHERE, data, begin, end, lower, seen, stamp, hits, count)
+        count = _anywhere(automaton, first_tree + ANYWHERE, data, begin, end, lower, seen, stamp, hits, count)
     for tree in range(first_tree + START, first_tree + WHOLE + 1):
         if automaton.roots[tree] >= 0:
-            hits, count = _at_edge(automaton, tree, data, begin, end, lower, hits, count)
-    return hits, count
+            count = _at_edge(automaton, tree, data, begin, end, lower, hits, count)
+    return count
 
 
-@inner
+@forced
 def literals_in(automaton, slot, text, lowered, seen, stamp, hits, count):
-    """Append the literals of an attribute that occur in a text, ascending and distinct; gives the hits and their
-    number. A text is its buffer, and where it begins and ends there; `lowered` is its lower case where that isn't
-    ASCII, else it begins below 0. `seen` has a place for each hit of the automaton, with no `stamp` in it yet."""
-    first_tree = slot * ROOTS
+    """Append the literals of an attribute that occur in a text, ascending and distinct, to the hits, which have room
+    for all that there are; gives their number. A text is its buffer, and where it begins and ends there; `lowered` is
+    its lower case where that isn't ASCII, else it begins below 0. `seen` has a place for each hit of the automaton,
+    with no `stamp` in it yet."""
     start = count
     data, begin, end = text
-    hits, count = _trees(automaton, first_tree, data, begin, end, False, seen, stamp, hits, count)
-    lower_data, lower_begin, lower_end = lowered
-    if lower_begin < 0:
-        hits, count = _trees(automaton, first_tree + IN_LOWER_CASE, data, begin, end, True, seen, stamp, hits, count)
-    else:
-        hits, count = _trees(
-            automaton, first_tree + IN_LOWER_CASE, lower_data, lower_begin, lower_end, False, seen, stamp, hits, count
-        )
-    sort_integers(hits[start:count])
-    return hits, count
+    lower = False
+    for first_tree in range(slot * ROOTS, (slot + 1) * ROOTS, IN_LOWER_CASE):
+        count = _trees(automaton, first_tree, data, begin, end, lower, seen, stamp, hits, count)
+        lower = lowered[1] < 0
+        if not lower:
+            data, begin, end = lowered
+    if count > start + 1:
+        sort_integers(hits[start:count])
+    return count
 
 
 @inner
 def changes(data, at, end, changed):
     """Whether the lower case of a text changes more than ASCII letters; bit c of `changed` says so of a character."""
-    every = np.uint8(0)
-    for place in range(at, end):
-        every |= data[place]
-    if every < 128:
-        return False
     while at < end:
+        while at + 8 <= end and not eight_at(data, at) & np.uint64(0x8080808080808080):
+            at += 8
+        if at >= end:
+            break
         byte = np.int64(data[at])
         if byte < 0xC0:
             at += 1
@@ -555,8 +689,8 @@ def mark_changing(starts: FrozenInt64s, data: FrozenBytes, changed: FrozenBytes,
 
 
 @kernel
-def find_literals(automaton_addresses: Int64s, slot: Int64, text_addresses: Int64s):
-    """(offsets, literals): which literals of an attribute occur in each text."""
+def find_literals(automaton_addresses: Int64s, slot: Int64, most: Int64, text_addresses: Int64s):
+    """(offsets, literals): which of an attribute's literals, of which there are `most`, occur in each text."""
     automaton, texts = automaton_at(automaton_addresses), texts_at(text_addresses)
     number = len(texts.starts) - 1
     offsets = np.zeros(number + 1, np.int64)
@@ -567,7 +701,8 @@ def find_literals(automaton_addresses: Int64s, slot: Int64, text_addresses: Int6
         begin, end, other = np.int64(-1), np.int64(-1), texts.lowered[text]
         if other >= 0:
             begin, end = texts.lowered_starts[other], texts.lowered_starts[other + 1]
-        hits, count = literals_in(
+        hits = grown(hits, count + most)
+        count = literals_in(
             automaton, slot, (texts.data, texts.starts[text], texts.starts[text + 1]),
             (texts.lowered_data, begin, end), seen, np.int32(text), hits, count,
         )  # fmt: skip

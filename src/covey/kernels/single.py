@@ -7,10 +7,6 @@ attributes are found as `json_lines` finds them and coded at once, strings by a 
 
 Where a segment has patterns, the event's texts are scanned for literals first. What these leave open must be verified:
 it is written to the event's `requests`, and the event is matched again once Python knows it.
-
-Memory layout of strings: the constants of attribute a are texts slots[i], i from slot_first[a] to slot_first[a + 1],
-open addressing by hash, -1 where a slot is free; text t is text_bytes[text_starts[t]:text_starts[t + 1]], in ascending
-order within an attribute, which for UTF-8 is that of the characters.
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from covey.kernels.encoding import code_of, split
+from covey.kernels.encoding import code_of, split, text_place
 from covey.kernels.event_texts import write_text
 from covey.kernels.jit import forced, inlined, inner, kernel
 from covey.kernels.json_lines import (
@@ -65,12 +61,9 @@ from covey.kernels.segments import (
     table_at,
 )
 from covey.kernels.sorting import sort_integers
-from covey.kernels.strides import hash_bytes, same_bytes
 from covey.kernels.types import (
     Bytes,
     ByteTable,
-    FrozenBytes,
-    FrozenInt64s,
     Int32s,
     Int32Table,
     Int64,
@@ -310,14 +303,14 @@ def _scan(event, segment):
             event.seen[hit] = 0
     event.counts[SCANNED], event.counts[REQUESTS] = stamp, 0
     slots = len(segment.first_literal) - 1
-    hits, count = event.hits, np.int64(0)
+    count = np.int64(0)
     for slot in range(slots):
         event.hit_start[2 * slot] = event.hit_start[2 * slot + 1] = count
         if event.is_text[2 * slot + 1] and segment.first_literal[slot + 1] > segment.first_literal[slot]:
-            hits, count = literals_in(
+            count = literals_in(
                 automaton, slot, (event.text_data, event.text_first[slot], event.text_last[slot]),
                 (event.text_data, event.lowered_first[slot], event.lowered_last[slot]), event.seen, np.int32(stamp),
-                hits, count,
+                event.hits, count,
             )  # fmt: skip
     event.hit_start[2 * slots] = count
 
@@ -351,59 +344,18 @@ def match_again(segment_address: Int64, event_address: Int64):
     return _match(event, segment, False)
 
 
-@kernel
-def fill_texts(starts: FrozenInt64s, data: FrozenBytes, first: Int64, last: Int64, slots: Int32s):
-    """Put texts `first` to `last` into the empty slots of their attribute."""
-    mask = np.uint64(len(slots) - 1)
-    for text in range(first, last):
-        slot = hash_bytes(0, data, starts[text], starts[text + 1]) & mask
-        while slots[np.intp(slot)] >= 0:
-            slot = (slot + np.uint64(1)) & mask
-        slots[np.intp(slot)] = text
-
-
-@forced
-def _compare(data, first, last, reader, text):
-    """Less than 0, 0 or more as some bytes stand to a text."""
-    start = reader.text_starts[text]
-    length = reader.text_starts[text + 1] - start
-    for at in range(min(length, last - first)):
-        one, other = data[first + at], reader.text_bytes[start + at]
-        if one != other:
-            return np.int64(one) - np.int64(other)
-    return last - first - length
-
-
 @forced
 def _text_code(data, first, last, attribute, segment, reader):
     """The code of a string of an event."""
-    base = segment.base[attribute, STRING_KIND]
     place = attribute * segment.base.shape[1] + STRING_KIND
-    low, high = segment.firsts[place], segment.lasts[place]
-    slot_first, slot_last = reader.slot_first[attribute], reader.slot_first[attribute + 1]
-    if slot_last > slot_first:
-        mask = np.uint64(slot_last - slot_first - 1)
-        slot = hash_bytes(0, data, first, last) & mask
-        while True:
-            text = reader.slots[slot_first + np.intp(slot)]
-            if text < 0:
-                break
-            start = reader.text_starts[text]
-            if reader.text_starts[text + 1] - start == last - first and same_bytes(
-                reader.text_bytes, start, data, first, last - first
-            ):
-                return np.int32(base + 2 * (text - low) + 1)
-            slot = (slot + np.uint64(1)) & mask
-    if not reader.ordered[attribute]:
-        return np.int32(base)  # all gaps are alike
-    start = low
-    while low < high:
-        middle = (low + high) >> 1
-        if _compare(data, first, last, reader, middle) > 0:
-            low = middle + 1
-        else:
-            high = middle
-    return np.int32(base + 2 * (low - start))
+    return np.int32(
+        segment.base[attribute, STRING_KIND]
+        + text_place(
+            data, first, last, reader.slots, reader.slot_first[attribute], reader.slot_first[attribute + 1],
+            reader.text_starts, reader.text_bytes, segment.firsts[place], segment.lasts[place],
+            reader.ordered[attribute],
+        )
+    )  # fmt: skip
 
 
 @forced

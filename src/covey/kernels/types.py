@@ -7,6 +7,7 @@ there too. A named tuple of arrays is declared by its class, whose fields are an
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, get_type_hints
 
 from numba import types as numba_types
@@ -76,6 +77,7 @@ def _type(hint: Any) -> Any:
     return hint
 
 
+@cache
 def field_types(record: Any) -> list[Any]:
     """The types of a named tuple's fields."""
     hints = get_type_hints(record)

@@ -10,6 +10,7 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from covey.matching.formulas import BatchFormulas
 from covey.matching.lowering import number_pair
 from covey.matching.one_event import EncodedEvent
 from covey.matching.pattern_values import PatternBatch, PatternValues
-from covey.matching.text_index import TextIndex
+from covey.matching.text_index import TextIndex, utf8
 
 _kernels = on_demand("encoding")
 
@@ -299,11 +300,31 @@ class Encoder:
         space = self._numbers[attribute][STRING]
         if space.first == space.last:
             return np.full(len(dictionary), space.base, dtype=np.int32)
-        words: list[str] = dictionary.to_pylist()
-        if self._spaces.ordered_texts[attribute]:
-            return np.array([self.text_code(attribute, word) for word in words], dtype=np.int32)
-        find, gap = self._text_table(attribute).get, self._numbers[attribute][STRING].base
-        return np.array([find(word, gap) for word in words], dtype=np.int32)
+        found = np.empty(len(dictionary), dtype=np.int32)
+        first_slot, slots, starts, data = self.text_tables
+        _kernels.code_texts(
+            *utf8(dictionary), slots[first_slot[attribute] : first_slot[attribute + 1]], starts, data, space.first,
+            space.last, self._spaces.ordered_texts[attribute], space.base, found,
+        )  # fmt: skip
+        return found
+
+    @cached_property
+    def text_tables(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8]]:
+        """For the strings of each attribute where its slots begin; the slots; where texts start, and their bytes."""
+        starts, data = utf8(self._spaces.texts)
+        if not len(data):
+            data = np.zeros(1, np.uint8)
+        firsts = np.zeros(len(self.names) + 1, np.int64)
+        slots: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
+        for attribute in range(len(self.names)):
+            space = self._numbers[attribute][STRING]
+            size = 0 if space.first == space.last else 1 << (2 * (space.last - space.first)).bit_length()
+            table = np.full(size, -1, np.int32)
+            if size:
+                _kernels.fill_texts(starts, data, space.first, space.last, table)
+            slots.append(table)
+            firsts[attribute + 1] = firsts[attribute] + size
+        return firsts, np.concatenate(slots), starts, data
 
     def encode(self, columns: Columns, encoded: Encoded, first: int, last: int) -> NDArray[np.int32]:
         """The codes of events first to last, a row an attribute and one more for each that has patterns."""

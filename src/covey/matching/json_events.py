@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from covey.events.byte_batches import name_tree
 from covey.filters.terms import EVENT_TEXT, is_path, is_presence, term_of
 from covey.kernels import on_demand
-from covey.kernels.opcodes import KINDS, STRING
 from covey.matching.coding import CodeSpaces
 from covey.matching.encoding import Encoder
 from covey.matching.one_event import EncodedEvent
-from covey.matching.text_index import changed_by_lower_case, utf8
+from covey.matching.text_index import changed_by_lower_case
 
 _segments = on_demand("segments")
 _single = on_demand("single")
@@ -59,7 +58,7 @@ class JsonReader:
         read = [name if is_path(name) else f"{_NO_KEY}{number}" for number, name in enumerate(names)]
         read += [name for name in inside if name not in known]
         self._tree = name_tree(tuple(read))
-        self._texts = _text_tables(spaces, encoder, len(names))
+        self._texts = encoder.text_tables
         ordered = np.zeros(len(read), np.uint8)
         ordered[: len(names)] = spaces.ordered_texts
         slot_of = np.full(len(read), -1, np.int32)
@@ -101,21 +100,3 @@ class _Room:
         )  # fmt: skip
         self._addresses = _segments.addresses(self._arrays)
         self.address = int(self._addresses.ctypes.data)
-
-
-def _text_tables(spaces: CodeSpaces, encoder: Encoder, attributes: int) -> tuple[NDArray[Any], ...]:
-    """For the strings of each attribute its slots; the slots; where texts start, and their bytes."""
-    starts, data = utf8(spaces.texts)
-    if not len(data):
-        data = np.zeros(1, np.uint8)
-    firsts = np.zeros(attributes + 1, np.int64)
-    slots: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
-    for attribute in range(attributes):
-        first, last = (int(ends[attribute * KINDS + STRING]) for ends in (encoder.firsts, encoder.lasts))
-        size = 0 if first == last else 1 << (2 * (last - first)).bit_length()
-        table = np.full(size, -1, np.int32)
-        if size:
-            _single.fill_texts(starts, data, first, last, table)
-        slots.append(table)
-        firsts[attribute + 1] = firsts[attribute] + size
-    return firsts, np.concatenate(slots), starts, data

@@ -95,8 +95,9 @@ class TextIndex:
     def _automaton(self) -> Automaton:
         """Its arrays: those that are kept, and the bits of what literals begin with."""
         bits = _literals.build_bits(
-            self.roots, self.root_row, self.label, self.first_child, self.emit, self.hit_depth, len(self.dense) // 256
-        )
+            self.roots, self.root_row, self.first_child, self.emit, self.hit_literal, self.hit_depth,
+            self.literal_start, self.literal_bytes, len(self.dense) // 256,
+        )  # fmt: skip
         kept = _literals.Automaton._fields[: -len(bits)]
         made: Automaton = _literals.Automaton(*(getattr(self, name) for name in kept), *bits)
         return made
@@ -115,7 +116,8 @@ class TextIndex:
         if not self.has_literals(slot) or not len(texts):
             return np.zeros(len(texts) + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
         arrays = arrow_texts(texts, self.ignores_case(slot))
-        offsets, found = _literals.find_literals(self.automaton, slot, _segments.addresses(arrays))
+        most = int(self.slot_literal[slot + 1] - self.slot_literal[slot])
+        offsets, found = _literals.find_literals(self.automaton, slot, most, _segments.addresses(arrays))
         return offsets, found
 
 
