@@ -29,6 +29,7 @@ from covey.history.event_profile import EventProfile
 from covey.history.files import read, write
 from covey.history.subscription_profile import SubscriptionProfile
 from covey.history.summary import summary
+from covey.language import parse
 from covey.matching import Statistics
 
 _ENOUGH = 10
@@ -52,17 +53,17 @@ class Profile:
 
     @classmethod
     def of(
-        cls, events: Batch | None = None, subscriptions: Iterable[Filter] = (), *,
+        cls, events: Batch | None = None, subscriptions: Iterable[Filter | str] = (), *,
         attributes: Iterable[str] | None = None, seed: int = 0,
     ) -> Profile:  # fmt: skip
         """The profile of a batch of events and of some filters, in this process.
 
         `events` is an Arrow table or record batch, or a list of mappings; None profiles the filters alone.
-        `subscriptions` are filters, such as `covey.parse` gives.
+        `subscriptions` are filters, as texts or as `covey.parse` gives them.
         `attributes` are those of the events that are looked at; without, those that the filters name.
         `seed` is that of the sample of events that is kept.
         """
-        asked = SubscriptionProfile.of(subscriptions)
+        asked = SubscriptionProfile.of(parse(one) if isinstance(one, str) else one for one in subscriptions)
         names = sorted(asked.attributes if attributes is None else set(attributes))
         return cls(None if events is None else EventProfile.of(events, names, seed=seed), asked)
 

@@ -1,7 +1,7 @@
 """What a broker uses of its resources, for `[pruning] dimension = "auto"`: measured here, told to it as an input.
 
 Memory is the process's, as the system sees it. Bandwidth is what went to neighbours since the last time, in bytes a
-second. Processing is the part of one core that the process had. Each is told as a share of what the configuration
+second. Processing is the processor time that the process had. Each is told as a share of what the configuration
 counts as all there is. The policy `at_bandwidth` of merging hears of the bytes a second too.
 """
 
@@ -59,6 +59,6 @@ class LoadMeter:
         return Measured(
             memory_in_use() / self._options.memory_bytes,
             rate / self._options.link_bytes,
-            (spending - spent) / elapsed,
+            (spending - spent) / elapsed / self._options.cores,
             rate,
         )

@@ -241,15 +241,17 @@ class PruningOptions:
     """With "auto": memory that counts as all there is."""
     link_bytes: int = 12_500_000
     """With "auto": bytes a second to neighbours that count as all there is."""
+    cores: float = 1.0
+    """With "auto": processor time a second that counts as all there is; a container may have less than a core."""
     measure_every: float = 10.0
     """With "auto": seconds between two measurements."""
 
     def __post_init__(self) -> None:
         if self.dimension not in ("auto", *DIMENSIONS):
             raise ConfigError(f"pruning dimension is {self.dimension!r}; use one of {', '.join(DIMENSIONS)}, or auto")
-        if self.memory_bytes < 1 or self.link_bytes < 1 or not self.measure_every > 0:
+        if self.memory_bytes < 1 or self.link_bytes < 1 or not self.cores > 0 or not self.measure_every > 0:
             raise ConfigError(
-                f"pruning has memory_bytes={self.memory_bytes}, link_bytes={self.link_bytes} and "
+                f"pruning has memory_bytes={self.memory_bytes}, link_bytes={self.link_bytes}, cores={self.cores} and "
                 f"measure_every={self.measure_every}; give numbers above 0"
             )
         if not 0 <= self.share <= 1:
