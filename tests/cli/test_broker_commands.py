@@ -234,3 +234,18 @@ def test_pub_sends_lines_again_that_count_once(
             subscription.get(0.1)
     stdin(b'{"y": 1}\n')
     assert "line 1 has no 'x' to be known by; no line went out" in covey("pub", "--id", "x").err
+
+
+def test_neighbours_are_added_listed_and_removed(covey: Callable[..., Outcome], url: str) -> None:
+    assert covey("peer", "list").out == ""
+    assert covey("peer", "add", "b", "ws://127.0.0.1:9").code == 0
+    assert covey("peer", "add", "c").code == 0
+    assert json.loads(covey("peer", "list", "--json").out) == [
+        {"peer": "b", "url": "ws://127.0.0.1:9", "connected": False},
+        {"peer": "c", "url": "", "connected": False},
+    ]
+    assert covey("peer", "remove", "b").code == 0
+    assert re.fullmatch(r"peer +url +connected\nc +- +no\n", covey("peer", "list").out)
+    refused = covey("peer", "remove", "b")
+    assert (refused.code, refused.err) == (1, f"covey: {url}: 'b' is no neighbour of a (HTTP 404)\n")
+    assert "must start with ws://" in covey("peer", "add", "b", "http://x").err

@@ -83,7 +83,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         rest = [word for word in rest if word not in options.words]
     if rest:
         raise UsageError(f"{rest[0]} is not an option here; see covey {options.command} --help")
-    if options.command in ("index", "spark", "lab", "load"):
+    if options.command in ("index", "spark", "lab", "load", "peer"):
         options.command = f"{options.command} {options.action}"
     return options
 

@@ -47,6 +47,9 @@ COMMANDS: Final = {
     "load profile": ("broker.load", "profile"),
     "load list": ("broker.load", "show"),
     "load drop": ("broker.load", "drop"),
+    "peer list": ("broker.peers", "show"),
+    "peer add": ("broker.peers", "add"),
+    "peer remove": ("broker.peers", "remove"),
     "token": ("broker.tokens", "run"),
 }
 """The module in this room and the function in it; imported when it is asked for."""

@@ -90,7 +90,7 @@ class Admin:
         links = [
             {
                 "peer": link.peer,
-                "url": self._config.peers.get(link.peer, ""),
+                "url": self._links.urls.get(link.peer, ""),
                 "connected": link.peer in self._links.open,
                 "open": link.open,
                 "in_tree": link.in_tree,
@@ -178,7 +178,7 @@ class Admin:
                 "links": [
                     {
                         "peer": hop.peer,
-                        "url": self._config.peers.get(hop.peer, ""),
+                        "url": self._links.urls.get(hop.peer, ""),
                         "goes": hop.goes,
                         "why": hop.why,
                         "entries": hop.entries,

@@ -66,8 +66,7 @@ class ServerConfig:
         if set(self.peers) != set(self.broker.peers):
             object.__setattr__(self, "broker", replace(self.broker, peers=tuple(sorted(self.peers))))
         for peer, url in self.peers.items():
-            if url and not url.startswith(("ws://", "wss://")):
-                raise ConfigError(f"peer {peer}={url}: the address must start with ws:// or wss://")
+            check_url(peer, url)
         check_names_differ(self.peers, self.security)
         if not is_loopback(self.host):
             if not self.authenticates:
@@ -99,6 +98,12 @@ class ServerConfig:
         if self.authenticates and security.secret is None and not security.listed and not security.certified:
             found.append("nobody is listed who may connect, so nobody can")
         return found
+
+
+def check_url(peer: str, url: str) -> None:
+    """Raises ConfigError where a neighbour can't be reached by an address; an empty one is none."""
+    if url and not url.startswith(("ws://", "wss://")):
+        raise ConfigError(f"peer {peer}={url}: the address must start with ws:// or wss://")
 
 
 def check_names_differ(peers: Mapping[str, str], security: Security) -> None:

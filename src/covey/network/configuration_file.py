@@ -47,7 +47,7 @@ from typing import Any, Final, TypeVar, get_type_hints
 from covey.errors import CoveyError
 from covey.events.schema import Schema
 from covey.limits import BROKER_FILTER_LIMITS, Limits
-from covey.network.configuration import DEFAULT_PORT, Security, ServerConfig, TlsFiles, check_names_differ
+from covey.network.configuration import DEFAULT_PORT, Security, ServerConfig, TlsFiles, check_names_differ, check_url
 from covey.network.limits import NetworkLimits
 from covey.network.routing_options import NAMES, TABLES, check_names, names_of, routing_options
 from covey.network.tokens import Principal, principal_of, read_listed, read_secret
@@ -102,6 +102,19 @@ def read_security(config: ServerConfig) -> Security:
     return security
 
 
+def read_peers(config: ServerConfig) -> dict[str, str]:
+    """The table of neighbours as the file of a broker has it by now; raises ConfigError."""
+    if config.source is None:
+        return {}
+    reading = _Reading(_read(config.source), {}, config.source)
+    peers = reading.peers
+    for peer, url in peers.items():
+        check_url(peer, url)
+    if reading.problems:
+        raise ConfigError(f"{config.source}: {reading.problems[0]}")
+    return peers
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text())
@@ -122,6 +135,11 @@ class _Reading:
         listed = {name: value for name, value in flags.items() if name not in ("data", "peers")}
         self._tables = self._typed({**tables, **listed}, _TOP, "")
         self._peers = {**self._texts("peers"), **flags.get("peers", {})}
+
+    @property
+    def peers(self) -> dict[str, str]:
+        """The neighbours' addresses."""
+        return self._peers
 
     def config(self) -> ServerConfig | None:
         """The configuration; None where something is wrong."""

@@ -125,7 +125,7 @@ class HttpApi:
             return make(number, id, text, body.durable, body.lease)
 
         self._check_replaces(request, client, id, body)
-        await self._ask(client, message, lasting=body.durable)
+        await self._ask(client, message, lasting=body.durable or body.lease is not None)
         return web.json_response({"id": id, "filter": text, "durable": body.durable, "lease": body.lease})
 
     async def delete_claim(self, request: web.Request) -> web.Response:
@@ -171,7 +171,9 @@ class HttpApi:
     async def _ask(self, client: NamedCaller, message: Callable[[int], ClientMessage], *, lasting: bool) -> None:
         caller, name = client
         if not lasting and self._engine.client(name) is None:
-            raise RefusedError(f'{name} is not connected, so only a durable one would stay; add "durable": true')
+            raise RefusedError(
+                f'{name} is not connected, so only a durable one or a lease would stay; add "durable": true'
+            )
         async with self._session(caller, name) as session:
             await self._engine.ask(session, message)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -54,6 +54,8 @@ class Identity:
         self._config = config
         self._security = config.security
         self._wall = wall
+        self.neighbours: Callable[[], Container[str]] = lambda: config.peers
+        """Who may open a link, by name."""
 
     @property
     def security(self) -> Security:
@@ -91,7 +93,7 @@ class Identity:
 
     def check_peer(self, request: web.Request, peer: str) -> None:
         """Raises IdentityError unless a neighbour is who it says."""
-        if peer not in self._config.peers:
+        if peer not in self.neighbours():
             raise IdentityError(f"{peer!r} is not a neighbour; add it to peers")
         if not self._config.authenticates or peer in _certificate_names(request):
             return

@@ -80,22 +80,38 @@ class Links:
         self._identity = identity
         self._live: dict[str, Live] = {}
         self.surveys = Surveys(engine, lambda: tuple(self._live), self._send)
-        self._tasks: list[asyncio.Task[None]] = []
+        self._dialling: dict[str, tuple[str, asyncio.Task[None]]] = {}
+        """The links that are opened here, each with its address."""
+        identity.neighbours = lambda: engine.broker.links
         self._tls: ssl.SSLContext | None = None
         self.doorway: Doorway | None = None
 
     def start(self) -> None:
         """Open links from now on."""
         self.use(self.read_tls())
-        self._tasks = [
-            asyncio.create_task(self._keep(peer, url), name=f"link to {peer}")
-            for peer, url in self._config.peers.items()
-            if url
-        ]
+        self.follow()
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """The neighbours' addresses; empty for those that open the link themselves."""
+        broker = self._engine.broker
+        return {peer: broker.urls.get(peer, self._config.peers.get(peer, "")) for peer in broker.links}
+
+    def follow(self) -> None:
+        """Open links to the neighbours that the broker has now, and no others."""
+        urls = self.urls
+        for peer, (url, task) in list(self._dialling.items()):
+            if urls.get(peer) != url or task.done():
+                task.cancel()
+                del self._dialling[peer]
+        for peer, url in urls.items():
+            if url and peer not in self._dialling:
+                task = asyncio.create_task(self._keep(peer, url), name=f"link to {peer}")
+                self._dialling[peer] = (url, task)
 
     def read_tls(self) -> ssl.SSLContext | None:
         """How links are opened, as the files are now; None where none needs TLS."""
-        if any(url.startswith("wss:") for url in self._config.peers.values()):
+        if any(url.startswith("wss:") for url in self.urls.values()):
             return link_context(self._config.tls)
         return None
 
@@ -105,9 +121,10 @@ class Links:
 
     async def stop(self) -> None:
         """Open no more links."""
-        for task in self._tasks:
+        tasks = [task for _, task in self._dialling.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     @property
     def open(self) -> frozenset[str]:

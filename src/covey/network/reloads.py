@@ -1,7 +1,8 @@
 """Files that say who may connect, read again: when they change, and when somebody asks (SIGHUP).
 
 What is read is the tables `[security]` and `[clients]`, the listed tokens, the secret, and the files of TLS, which hold
-for connections that are made from then on; everything else of a broker's configuration holds until it is started again.
+for connections that are made from then on, and `[peers]`: neighbours that came into the table or left it since it was
+last read come and go. Everything else of a broker's configuration holds until it is started again.
 A file with a mistake changes nothing: whoever edits a list of tokens mustn't lock everyone out by a typing error, and
 what was revoked before stays revoked. A file that is being written is left alone until it has been the same for a
 moment.
@@ -18,10 +19,11 @@ from typing import Final, TypeAlias
 
 from covey.errors import CoveyError
 from covey.network.configuration import ServerConfig
-from covey.network.configuration_file import read_security
+from covey.network.configuration_file import read_peers, read_security
 from covey.network.engine import Counts
 from covey.network.identity import Identity
 from covey.network.links import Links
+from covey.network.neighbours import Neighbours
 from covey.network.standing import Standing
 from covey.network.tls import ServerTls
 from covey.routing.config import ConfigError
@@ -37,13 +39,16 @@ class Reloads:
     """Keeps what a broker knows of those who connect like its files."""
 
     def __init__(
-        self, config: ServerConfig, identity: Identity, standing: Standing, links: Links, counts: Counts,
-        tls: ServerTls | None = None,
+        self, config: ServerConfig, identity: Identity, standing: Standing, links: Links, neighbours: Neighbours,
+        counts: Counts, tls: ServerTls | None = None,
     ) -> None:  # fmt: skip
         self._config = config
         self._identity = identity
         self._standing = standing
         self._links = links
+        self._neighbours = neighbours
+        self._listed = _listed_peers(config)
+        """The neighbours that the file named when it was last read; flags may have named others."""
         self._counts = counts
         self._tls = tls
         self._read = self._stamp()
@@ -70,6 +75,7 @@ class Reloads:
                 raise ConfigError("whether everyone must say who they are can't change; start the broker again")
             accepting = None if self._tls is None else await asyncio.to_thread(self._tls.read)
             opening = await asyncio.to_thread(self._links.read_tls)
+            await self._follow(await asyncio.to_thread(read_peers, self._config))
         except CoveyError as error:
             self._counts.failed_reloads += 1
             log.error("not reloaded, so who may connect stays as it was: %s", error)
@@ -85,6 +91,15 @@ class Reloads:
         self._counts.reloads += 1
         log.info("reloaded: %s", ", ".join(map(str, self._files)) or "no files")
         return True
+
+    async def _follow(self, listed: dict[str, str]) -> None:
+        """Let neighbours come and go as they did in the file."""
+        before = self._listed
+        added = {peer: url for peer, url in listed.items() if before.get(peer) != url}
+        removed = tuple(peer for peer in before if peer not in listed and peer in self._links.urls)
+        if added or removed:
+            await self._neighbours.change(added, removed)
+        self._listed = listed
 
     async def _watch(self) -> None:
         seen = self._read
@@ -103,6 +118,13 @@ class Reloads:
         tls = None if self._tls is None else self._tls.files
         own = [] if tls is None else [path for path in (tls.certificate, tls.key, tls.authority) if path is not None]
         return [*self._identity.security.files, *own]
+
+
+def _listed_peers(config: ServerConfig) -> dict[str, str]:
+    try:
+        return read_peers(config)
+    except ConfigError:
+        return dict(config.peers)  # it was changed since it was read, and isn't whole now
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int] | None:

@@ -39,6 +39,7 @@ from covey.network.links import Links
 from covey.network.load_meter import LoadMeter
 from covey.network.loading import Loads
 from covey.network.marks import Marks
+from covey.network.neighbours import Neighbours
 from covey.network.reloads import Reloads
 from covey.network.standing import Standing
 from covey.network.storage import Journal, MemoryJournal, SqliteJournal
@@ -62,6 +63,7 @@ class Server:
         self._runner: web.AppRunner | None = None
         self._engine: Engine | None = None
         self._links: Links | None = None
+        self._neighbours: Neighbours | None = None
         self.standing: Standing | None = None
         """Who is connected, while the server runs."""
         self._reloads: Reloads | None = None
@@ -106,7 +108,10 @@ class Server:
         identity = Identity(config)
         self.standing = Standing(self._engine, identity)
         links = self._links = Links(config, self._engine, identity)
-        self._reloads = Reloads(config, identity, self.standing, self._links, self._engine.counts, tls)
+        self._neighbours = Neighbours(self._engine, identity, links)
+        self._reloads = Reloads(
+            config, identity, self.standing, links, self._neighbours, self._engine.counts, tls
+        )  # fmt: skip
         connections = Connections(self._engine)
         self._doorway = connections.doorway = links.doorway = Doorway(
             config.limits, self._engine.counts, lambda: connections.open + len(links.open)
@@ -181,9 +186,10 @@ class Server:
     def _application(
         self, engine: Engine, identity: Identity, standing: Standing, connections: Connections
     ) -> web.Application:
-        doorway, links = self._doorway, self._links
+        doorway, links, neighbours = self._doorway, self._links, self._neighbours
         assert doorway is not None
         assert links is not None
+        assert neighbours is not None
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -207,6 +213,7 @@ class Server:
                 *HttpApi(engine, identity).routes(),
                 *Admin(self.config, engine, identity, links, connections).routes(),
                 *Loads(engine, identity).routes(),
+                *neighbours.routes(),
                 *(route for door in self._doors for route in door(parts)),
             ]
         )

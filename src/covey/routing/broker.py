@@ -48,7 +48,7 @@ order. There are no numbered attempts: who has an event in its window answers fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from covey.filters.algebra import Filter
@@ -68,6 +68,7 @@ from covey.routing.load_parts import finish_loads
 from covey.routing.loading import LoadView
 from covey.routing.loads import Loads
 from covey.routing.messages import (
+    AddLink,
     AddPeer,
     ClientDown,
     ClientUp,
@@ -81,6 +82,7 @@ from covey.routing.messages import (
     Permit,
     Pressure,
     Publications,
+    RemoveLink,
     RemovePeer,
     Subscriptions,
     Tick,
@@ -125,6 +127,7 @@ class Broker(Remembered):
         self._requests = Requests(context, self.clients, router, exporter, self._settlings)
         self._loads = Loads(context, self.clients, router, exporter, self._requests)
         self._profiles = Profiles(context, self.clients, exporter, self._requests)
+        self._requests.handlers |= {AddLink: self._peers.link, RemoveLink: self._peers.unlink}
         self._handlers: dict[type, Callable[[Any], None]] = {
             ClientUp: self._requests.client_up,
             Permit: self._requests.permit,
@@ -253,6 +256,11 @@ class Broker(Remembered):
     def pruning(self) -> PruningChoice | None:
         """By what neighbours' entries are pruned, and how far; None where they aren't."""
         return self._exporter.pruning
+
+    @property
+    def urls(self) -> Mapping[str, str]:
+        """Addresses of neighbours that were told while it ran; the others' are the driver's."""
+        return self._peers.urls
 
     def loads(self) -> list[LoadView]:
         """All loads, by name."""

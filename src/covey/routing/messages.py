@@ -173,7 +173,23 @@ class LoadProfile(Struct, frozen=True):
     """The same as a file has it."""
 
 
-OperatorMessage: TypeAlias = Load | Unload | LoadProfile
+class AddLink(Struct, frozen=True):
+    """There is a link to a broker from now on, or it has another address."""
+
+    request: Number
+    peer: str
+    url: str = ""
+    """Empty where the neighbour opens it."""
+
+
+class RemoveLink(Struct, frozen=True):
+    """There is no link to a broker any more."""
+
+    request: Number
+    peer: str
+
+
+OperatorMessage: TypeAlias = Load | Unload | LoadProfile | AddLink | RemoveLink
 
 # What clients hear
 
@@ -584,6 +600,8 @@ class AddPeer(Struct, frozen=True):
     """There is a new link to a broker."""
 
     peer: str
+    url: str = ""
+    """Its address, for the driver; empty where the neighbour opens the link."""
 
 
 class RemovePeer(Struct, frozen=True):

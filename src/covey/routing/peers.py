@@ -8,6 +8,7 @@ from typing import Any
 
 from covey.filters.algebra import TRUE
 from covey.routing.by_table import Table
+from covey.routing.client import Client
 from covey.routing.context import Context
 from covey.routing.exporter import Exporter
 from covey.routing.journal import read
@@ -17,8 +18,10 @@ from covey.routing.links import Link, LinkRow
 from covey.routing.messages import (
     COUNTS_EVENTS,
     KNOWS_HOLDING,
+    AddLink,
     AddPeer,
     ClosePeer,
+    Confirmed,
     Delta,
     DeltaAck,
     Entry,
@@ -31,6 +34,8 @@ from covey.routing.messages import (
     PeerMessage,
     PeerUp,
     Ping,
+    Refused,
+    RemoveLink,
     RemovePeer,
     Stream,
     StreamAck,
@@ -44,7 +49,7 @@ from covey.routing.routing_table import entry_bytes
 from covey.routing.settling import Settling, Settlings
 from covey.routing.streams import OutboxRow
 from covey.routing.tree import Tree
-from covey.routing.undo import Remembered
+from covey.routing.undo import Remembered, RememberedDict
 from covey.routing.waiting_events import MOST_HOPS
 
 HELLO_HEARD = (Phase.ANSWERED, Phase.SYNCED)
@@ -69,6 +74,8 @@ class Peers(Remembered):
         self._recalls = recalls
         self._tree = tree
         self._settlings = settlings
+        self.urls: dict[str, str] = RememberedDict()
+        """Addresses of neighbours that were told while the broker ran, for the driver."""
         self._handlers: dict[type, Callable[[Link, Any], None]] = {
             Hello: self._hello,
             Delta: self._delta,
@@ -313,7 +320,12 @@ class Peers(Remembered):
     def add_peer(self, input: AddPeer) -> None:
         """There is a new link."""
         is_name = bool(input.peer) and "/" not in input.peer
-        if is_name and input.peer != self._context.config.broker and input.peer not in self._links:
+        if not is_name or input.peer == self._context.config.broker:
+            return
+        if self.urls.get(input.peer) != input.url:
+            self.urls[input.peer] = input.url
+            self._write_urls()
+        if input.peer not in self._links:
             self._links[input.peer] = Link(input.peer, self._context)
             self._write_peers()
             self._tree.announce()
@@ -334,7 +346,29 @@ class Peers(Remembered):
         self._router.forget(link)
         self._context.turn.out.drop("link", link.peer)
         self._write_peers()
+        if self.urls.pop(link.peer, None) is not None:
+            self._write_urls()
         self._tree.announce()
+
+    def link(self, operator: Client, message: AddLink) -> None:
+        """An operator adds a neighbour."""
+        name, own = message.peer, self._context.config.broker
+        if not name or "/" in name or name == own:
+            refusal = f"{name!r} can't be a neighbour of {own}; use the name of another broker, without a slash"
+            self._context.turn.out.sends.append(operator.answer(Refused(message.request, refusal)))
+            return
+        self.add_peer(AddPeer(name, message.url))
+        self._context.turn.out.sends.append(operator.answer(Confirmed(message.request)))
+
+    def unlink(self, operator: Client, message: RemoveLink) -> None:
+        """An operator removes a neighbour."""
+        known = message.peer in self._links
+        self.remove_peer(RemovePeer(message.peer))
+        answer = Confirmed(message.request) if known else Refused(message.request, f"{message.peer!r} is no neighbour")
+        self._context.turn.out.sends.append(operator.answer(answer))
+
+    def _write_urls(self) -> None:
+        self._context.turn.out.put("broker", "urls", dict(self.urls))
 
     def _write_peers(self) -> None:
         """Journal in which neighbours this broker differs from its configuration."""
@@ -351,6 +385,10 @@ class Peers(Remembered):
         added, removed = read(own["peers"], tuple[list[str], list[str]]) if "peers" in own else ([], [])
         for peer in sorted({*self._context.config.peers, *added} - {*removed}):
             self._links[peer] = Link(peer, self._context)
+        if {*added} & {*self._context.config.peers} or {*removed} - {*self._context.config.peers}:
+            # The configuration says so itself by now; when it changes again, that is news.
+            self._write_peers()
+        self.urls.update(read(own["urls"], dict[str, str]) if "urls" in own else {})
         self._drop_strangers(spaces)
         for peer, value in spaces.get("link", {}).items():
             self._links[peer].restore(read(value, LinkRow), self._context.turn.now)

@@ -44,9 +44,9 @@ SHAPES: Final[dict[str, Any]] = {
     STANDING: LoadedEntryRow,
     PUBLISHED: PublishedRow,
 }
-OWN_SHAPES: Final[dict[str, Any]] = {"numbers": int, "peers": tuple[list[str], list[str]]}
+OWN_SHAPES: Final[dict[str, Any]] = {"numbers": int, "peers": tuple[list[str], list[str]], "urls": dict[str, str]}
 """Of rows of the space `broker`: without its numbers they start behind all that can have been, as where the disk is
-lost, and without its peers it has those of its configuration."""
+lost, and without its peers and their addresses it has those of its configuration."""
 DAMAGED: Final = "damaged"
 PROFILE: Final = ("profile", "profile_part")
 _WRONG: Final = (msgspec.DecodeError, ValueError, TypeError, RecursionError)

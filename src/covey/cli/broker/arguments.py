@@ -111,6 +111,18 @@ class LoadDropOptions(ConnectionOptions):
     name: str
 
 
+class PeerOptions(ConnectionOptions):
+    """Of `covey peer remove`."""
+
+    peer: str
+
+
+class PeerAddOptions(PeerOptions):
+    """Of `covey peer add`."""
+
+    url: str
+
+
 class TokenOptions:
     """Of `covey token`."""
 
@@ -133,6 +145,7 @@ def add(commands: Any, positive: Callable[[str], int], filters: Callable[[argpar
     _advertise(commands)
     _operators(commands)
     _load(commands, filters)
+    _neighbours(commands)
     _token(commands)
 
 
@@ -273,6 +286,25 @@ def _load(commands: Any, filters: Callable[[argparse.ArgumentParser], None]) -> 
     for action in (made, listed):
         action.add_argument("--json", action="store_true", help="print JSON")
     for action in (made, profile, listed, dropped):
+        _connection(action, named=False)
+
+
+def _neighbours(commands: Any) -> None:
+    parser = commands.add_parser(
+        "peer",
+        help="change a broker's neighbours while it runs",
+        description="Change a broker's neighbours while it runs. A link needs both ends: tell each of the two "
+        "brokers of the other. Where brokers know who connects, this needs a token with --admin.",
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listed = actions.add_parser("list", help="list neighbours")
+    listed.add_argument("--json", action="store_true", help="print JSON")
+    added = actions.add_parser("add", help="have a link to a broker from now on, or give it another address")
+    added.add_argument("peer", metavar="NAME", help="the neighbour's name")
+    added.add_argument("url", metavar="URL", nargs="?", default="", help="its address; left out, it opens the link")
+    removed = actions.add_parser("remove", help="have no link to a broker any more")
+    removed.add_argument("peer", metavar="NAME", help="the neighbour's name")
+    for action in (listed, added, removed):
         _connection(action, named=False)
 
 

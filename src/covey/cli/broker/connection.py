@@ -60,13 +60,17 @@ def ask(
     *,
     url: str | None = None,
     query: Mapping[str, str] | None = None,
+    method: str | None = None,
 ) -> Any:
-    """An operator's request; the answer's JSON."""
+    """An operator's request; the answer's JSON, or None where there is none."""
     needs_network()
-    return asyncio.run(_ask(options, path, body, url or options.broker, query or {}))
+    method = method or ("GET" if body is None else "POST")
+    return asyncio.run(_ask(options, method, path, body, url or options.broker, query or {}))
 
 
-async def _ask(options: ConnectionOptions, path: str, body: Any, url: str, query: Mapping[str, str]) -> Any:
+async def _ask(
+    options: ConnectionOptions, method: str, path: str, body: Any, url: str, query: Mapping[str, str]
+) -> Any:
     import aiohttp
 
     who = token(options)
@@ -77,10 +81,11 @@ async def _ask(options: ConnectionOptions, path: str, body: Any, url: str, query
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as http,
             http.request(
-                "GET" if body is None else "POST", address, json=body, params=query, headers=headers,
-                ssl=tls if tls is not None else True,
+                method, address, json=body, params=query, headers=headers, ssl=tls if tls is not None else True,
             ) as response,
         ):  # fmt: skip
+            if response.status == 204:
+                return None
             if response.status != 200:
                 raise CoveyError(f"{url}: {_problem(await response.text())} (HTTP {response.status})")
             return await response.json()
