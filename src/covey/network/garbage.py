@@ -16,7 +16,7 @@ import gc
 from collections.abc import Callable
 from typing import Any, Final
 
-YOUNG: Final = 10_000
+YOUNG: Final = 1_000
 """Allocations between two looks at young objects."""
 MIDDLE: Final = 2
 OLD: Final = 3
