@@ -14,6 +14,8 @@ def grown(array: NDArray[Scalar], needed: int, fill: int = 0) -> NDArray[Scalar]
     """The array itself where it is long enough, else a longer copy; new elements have the fill value."""
     if needed <= len(array):
         return array
-    longer = np.full((max(needed, 2 * len(array)), *array.shape[1:]), fill, array.dtype)
+    shape = (max(needed, 2 * len(array)), *array.shape[1:])
+    # Zeros come from the system as they are, page by page when they are first touched.
+    longer = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
     longer[: len(array)] = array
     return longer

@@ -61,15 +61,20 @@ class Line:
     def __len__(self) -> int:
         return len(self._sorted)
 
-    def take(self, places: list[Place]) -> bool:
-        """Count a use of each cut and label the new ones; True where all cuts got other labels."""
-        moved = False
+    def take(self, places: list[Place]) -> tuple[list[int], list[int]] | None:
+        """Count a use of each cut and label the new ones. Where all cuts got other labels, gives those that they had,
+        ascending, and those that they have."""
+        had: dict[Place, int] | None = None
         for place in places:
             uses = self._uses.get(place, 0)
             self._uses[place] = uses + 1
             if not uses:
-                moved |= self._label(place)
-        return moved
+                before = self._label(place)
+                had = before if had is None else had
+        if had is None:
+            return None
+        kept = [place for place in self._sorted if place in had]
+        return [had[place] for place in kept], [self._labels[place] for place in kept]
 
     def labels(self, places: list[Place]) -> list[int]:
         """The labels of cuts in use."""
@@ -83,7 +88,8 @@ class Line:
                 del self._uses[place], self._labels[place]
                 del self._sorted[bisect_left(self._sorted, place)]
 
-    def _label(self, place: Place) -> bool:
+    def _label(self, place: Place) -> dict[Place, int] | None:
+        """Label a new cut; gives the labels of before where all cuts got others."""
         at = bisect_left(self._sorted, place)
         before = self._sorted[at - 1] if at else None
         after = self._sorted[at] if at < len(self._sorted) else None
@@ -95,10 +101,10 @@ class Line:
         if high - low > 1:
             share = (high - low) // 2 if follows is precedes else max(1, (high - low) // SHARE)
             self._labels[place] = high - share if precedes and not follows else low + share
-            return False
+            return None
         step = LABELS // (len(self._sorted) + 1)
-        self._labels = {each: (number + 1) * step for number, each in enumerate(self._sorted)}
-        return True
+        had, self._labels = self._labels, {each: (number + 1) * step for number, each in enumerate(self._sorted)}
+        return had
 
     def _come(self, place: Place) -> None:
         """A cut is late for a while."""

@@ -32,8 +32,10 @@ from covey.relations.covering.lines import Line, places_of
 from covey.relations.growing_arrays import grown
 from covey.relations.value_sets import ValueSet
 
-RELATED_VARIABLES: Final = 2_048
-"""Variables of one attribute whose relation is kept: four megabytes."""
+RELATED_VARIABLES: Final = 512
+"""Variables of one attribute whose relation is kept: a quarter of a megabyte. With many more, filling a row and a
+column for each new one takes longer than comparing labels does, and enlarging the square longer than anybody should
+wait."""
 
 RELATION_BYTES: Final = 1 << 26
 """Bytes of all relations of a table together."""
@@ -163,8 +165,8 @@ class VariableIndex:
         self._sets.points[variable] = len(places) == 2 and places[0][:2] == places[1][:2]
         moved = attribute.line.take(places)
         self._write_labels(variable, attribute.line.labels(places))
-        if moved:
-            self._write_all_labels(attribute)
+        if moved is not None:
+            self._move_labels(attribute, *moved)
         self._relate(attribute, variable)
         attribute.variables[values] = variable
         return variable
@@ -211,9 +213,18 @@ class VariableIndex:
         sets.low[variable] = labels[0]
         sets.high[variable] = labels[-1]
 
-    def _write_all_labels(self, attribute: _Attribute) -> None:
-        for values, variable in attribute.variables.items():
-            self._place_labels(variable, attribute.line.labels(places_of(values)))
+    def _move_labels(self, attribute: _Attribute, before: list[int], after: list[int]) -> None:
+        """Give all variables of an attribute the labels that its cuts have now, for those that they had."""
+        sets = self._sets
+        members = _members(attribute)
+        lengths = sets.cuts[members]
+        ends = np.cumsum(lengths)
+        # The places of all labels: those of a variable follow each other from its start.
+        places = np.arange(ends[-1] if len(ends) else 0) + np.repeat(sets.start[members] - ends + lengths, lengths)
+        had, have = np.array(before, np.int64), np.array(after, np.int64)
+        sets.labels[places] = have[np.searchsorted(had, sets.labels[places])]
+        sets.low[members] = sets.labels[sets.start[members]]
+        sets.high[members] = sets.labels[sets.start[members] + lengths - 1]
 
     def _relate(self, attribute: _Attribute, variable: int) -> None:
         """Give a variable its number in the attribute, and its row and column of the relation."""
