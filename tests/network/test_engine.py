@@ -53,6 +53,7 @@ class Scripted:
         self.together: list[list[int]] = []
         self.wake_at = inf
         self.behind = 0
+        self.steps_taken = 0
         self.pressure = ""
         self.steps: list[int | None] = []
         """What neighbours' messages were given to look at relations."""
@@ -220,8 +221,10 @@ async def test_a_neighbours_bulk_is_told_on_before_anybody_looks_at_covering(scr
     for count in (1, engines.MANY_ENTRIES - 1, engines.MANY_ENTRIES):
         entries = [Entry(str(at), f"x = {at}") for at in range(count)]
         engine.hear(session, Delta(0, 1, joined=True, recalls=[], buckets=[], added=entries, removed=[]))
-    await until(lambda: len(scripted.steps) == 3)
-    assert scripted.steps == [None, None, 0]
+    long = [Entry("0", "x = 1 OR " * engines.MANY_CHARACTERS + "y = 1")]
+    engine.hear(session, Delta(0, 1, joined=True, recalls=[], buckets=[], added=long, removed=[]))
+    await until(lambda: len(scripted.steps) == 4)
+    assert scripted.steps == [engines.FIRST_STEPS, engines.FIRST_STEPS, 0, 0]
 
 
 @in_loop
@@ -262,6 +265,47 @@ async def test_answers_are_sent_before_the_next_piece_of_work(scripted: Scripted
 
 
 @in_loop
+async def test_requests_have_fewer_steps_at_once_where_theirs_take_long_and_more_where_they_are_quick(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(CONFIG, MemoryJournal())
+    session = engine.open_client("ann", Permissions(), Box())
+    await until(lambda: len(scripted.inputs) == 1)
+    steps = []
+    for seconds, taken in ((60.0, 10_000), (60.0, 10), (60.0, 150), (60.0, 0), (0.0, 150), (0.0, 600), (0.0, 10_000)):
+        monkeypatch.setattr(engines, "REQUEST_SECONDS", seconds)
+        scripted.steps_taken = taken
+        count = len(scripted.inputs)
+        engine.say(session, Credit(1))
+        await until(lambda count=count: len(scripted.inputs) > count)
+        steps.append(engine._request_steps)
+    first = engines.FIRST_STEPS
+    # Doubled where all were needed; halved, at the least to LEAST_STEPS, where some were and it took long.
+    assert steps == [2 * first, 2 * first, 2 * first, 2 * first, first, first // 2, first // 4]
+
+
+@in_loop
+async def test_work_waits_while_requests_go_on_putting_it_off_but_not_for_ever(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "WORK_EVERY_SECONDS", 60.0)
+    monkeypatch.setattr(engines, "REST_SECONDS", 60.0)
+    engine = Engine(CONFIG, MemoryJournal())
+    session = engine.open_client("ann", Permissions(), Box())
+    await until(lambda: len(scripted.inputs) == 1)
+    scripted.behind = 1
+    engine.say(session, Credit(1))
+    await until(lambda: len(scripted.inputs) == 2)
+    assert engine._is_busy()
+    assert not any(isinstance(input, Work) for input in scripted.inputs)
+    monkeypatch.setattr(engines, "LONGEST_REST", 0.0)
+    assert not engine._is_busy()
+    monkeypatch.setattr(engines, "LONGEST_REST", 60.0)
+    monkeypatch.setattr(engines, "REST_SECONDS", 0.0)
+    assert not engine._is_busy()
+
+
+@in_loop
 async def test_pieces_of_work_become_smaller_where_they_take_long(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,7 +314,7 @@ async def test_pieces_of_work_become_smaller_where_they_take_long(
     Engine(CONFIG, MemoryJournal())
     await until(lambda: not scripted.behind)
     steps = [input.steps for input in scripted.inputs if isinstance(input, Work)]
-    assert steps == [engines.WORK_STEPS, engines.LEAST_STEPS, engines.LEAST_STEPS]
+    assert steps == [engines.FIRST_STEPS, engines.LEAST_STEPS, engines.LEAST_STEPS]
 
 
 @in_loop

@@ -78,22 +78,35 @@ from covey.routing.messages import (
 )
 from covey.routing.ranges import OWN_REQUESTS
 
-TURN_SECONDS: Final = 0.005
+TURN_SECONDS: Final = 0.002
 """How long a turn goes on taking inputs: sockets are read between turns."""
 MANY_INPUTS: Final = 64
 """Inputs that wait, from which on requests leave all work on relations for later."""
 MANY_ENTRIES: Final = 8
 """Entries of a neighbour in one message, from which on the same holds: its clients wait for the answer."""
+MANY_CHARACTERS: Final = 4_000
+"""Characters of filters in one input, from which on the same holds: one question about a long one can take longer than
+a request should, and every budget answers one."""
 DELIVER_SECONDS: Final = 0.005
 """How long messages are handed to sessions in one go: an event for a thousand of them is as many frames to be made."""
-WORK_SECONDS: Final = 0.005
+WORK_SECONDS: Final = 0.003
 """What a piece of what requests put off should take."""
 WORK_STEPS: Final = 3_000
 """Steps in the largest piece. Steps are alike in cost, but not equal, and machines aren't: how many a piece has follows
 from what the one before it took."""
+FIRST_STEPS: Final = 300
+"""Steps in the first piece, and of the first request."""
 LEAST_STEPS: Final = 50
+REQUEST_SECONDS: Final = 0.01
+"""What a request should take with its work on relations: after one that took longer, requests have fewer steps, and
+leave the rest for later."""
 WORK_EVERY_SECONDS: Final = 0.1
-"""Time from one such piece to the next while inputs wait."""
+"""Time from one such piece to the next while inputs wait, or requests go on putting work off."""
+REST_SECONDS: Final = 0.25
+"""Requests have stopped putting work off where none did for so long: whoever asks for much waits for neighbours now and
+then, which need the processor more than this work does."""
+LONGEST_REST: Final = 10.0
+"""Seconds after which work goes on beside requests that put off more."""
 TOGETHER: Final = 2_000
 """Events from which on publications aren't put together any further: a turn would take too long."""
 LEAST_TOGETHER: Final = 4
@@ -189,7 +202,13 @@ class Engine:
         self._requests = itertools.count(OWN_REQUESTS)
         self._scheduled = False
         self._working: asyncio.TimerHandle | None = None
-        self._work_steps = WORK_STEPS
+        self._work_steps = FIRST_STEPS
+        self._request_steps = min(FIRST_STEPS, config.limits.request_steps)
+        """Steps that a request may take at once."""
+        self._behind = 0
+        """How much was put off, when that was last looked at."""
+        self._grew_at = self._behind_since = -inf
+        """When requests last put work off, and when they began to."""
         self._stopping = False
         self._config = config
         self._restarting = False
@@ -372,8 +391,19 @@ class Engine:
         if self._inputs and not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._turn)
-        if self._working is None and self.broker.behind:
-            self._work_in(WORK_EVERY_SECONDS if self._inputs else 0.0)
+        behind = self.broker.behind
+        if behind > self._behind:
+            self._grew_at = self._loop.time()
+            if not self._behind:
+                self._behind_since = self._grew_at
+        self._behind = behind
+        if self._working is None and behind:
+            self._work_in(WORK_EVERY_SECONDS if self._is_busy() else 0.0)
+
+    def _is_busy(self) -> bool:
+        """Whether requests come first, and what they put off after them."""
+        now = self._loop.time()
+        return bool(self._inputs) or (now < self._grew_at + REST_SECONDS and now < self._behind_since + LONGEST_REST)
 
     def _take_some(self) -> None:
         started = time.perf_counter()
@@ -387,16 +417,27 @@ class Engine:
             if session is not None and isinstance(input, FromClient) and isinstance(input.message, Publish):
                 now = self._publish(session, input, started)
             else:
-                steps = 0 if len(self._inputs) >= MANY_INPUTS or _entries_in(input) >= MANY_ENTRIES else None
+                is_much = len(self._inputs) >= MANY_INPUTS or _is_much(input)
+                steps = 0 if is_much else self._request_steps
                 if session is not None and isinstance(input, FromClient) and isinstance(input.message, Subscribe):
                     self._subscribe(session, input, steps)
                 else:
                     self._handle(session, input, steps)
                 now = time.perf_counter()
                 self._charge(session, now - started)
+                if not is_much:
+                    self._follow(now - started)
             if now > end:
                 return
             started = now
+
+    def _follow(self, seconds: float) -> None:
+        """Steps that requests may take at once follow from what those took that needed all of them."""
+        steps = self._request_steps
+        if seconds > REQUEST_SECONDS and self.broker.steps_taken >= LEAST_STEPS:
+            self._request_steps = max(steps // 2, LEAST_STEPS)
+        elif self.broker.steps_taken >= steps:
+            self._request_steps = min(2 * steps, self._config.limits.request_steps)
 
     def _work_in(self, seconds: float) -> None:
         self._working = self._loop.call_later(seconds, self._work)
@@ -417,8 +458,9 @@ class Engine:
         took = time.perf_counter() - started
         wanted = int(self._work_steps * min(2.0, WORK_SECONDS / max(took, 1e-6)))
         self._work_steps = min(max(wanted, LEAST_STEPS), WORK_STEPS)
-        if self.broker.behind:
-            self._work_in(max(took, WORK_EVERY_SECONDS) if self._inputs else took)
+        self._behind = self.broker.behind
+        if self._behind:
+            self._work_in(max(took, WORK_EVERY_SECONDS) if self._is_busy() else took)
         self._set_timer()
         self._go_on()
 
@@ -731,9 +773,13 @@ class Engine:
         self._idle.set()
 
 
-def _entries_in(input: Input) -> int:
-    """How many entries a neighbour tells at once."""
-    return len(input.message.added) if isinstance(input, FromPeer) and isinstance(input.message, Delta) else 0
+def _is_much(input: Input) -> bool:
+    """Whether an input tells of many entries, or of long filters."""
+    message = input.message if isinstance(input, FromPeer | FromClient) else None
+    if isinstance(message, Delta):
+        characters = sum([len(entry.filter) for entry in message.added])
+        return len(message.added) >= MANY_ENTRIES or characters >= MANY_CHARACTERS
+    return isinstance(message, Subscribe) and len(message.filter) >= MANY_CHARACTERS
 
 
 def _bytes_in(messages: list[Any]) -> int:

@@ -215,6 +215,11 @@ class Broker(Remembered):
         return min(clients.next_end(), clients.next_look(), self.events.next_end(), self._peers.next_watch(), waits)
 
     @property
+    def steps_taken(self) -> int:
+        """What the last input took for covering, merging and the like."""
+        return self._context.known.budget.spent
+
+    @property
     def behind(self) -> int:
         """How much work was put off: as long as there is some, `Work` gets on with it."""
         return self._loads.behind + self._exporter.behind

@@ -159,7 +159,7 @@ class BrokerLimits:
     """Changes of a neighbour's table in one message, as long as it has missed nothing: more of them take the neighbour
     longer than others' events should wait."""
 
-    deltas_flying: int = 2
+    deltas_flying: int = 3
     """Such messages sent and not acknowledged; more changes wait, and go together."""
 
     recall_filters: int = 1_000
