@@ -12,6 +12,8 @@ from covey.filters import FALSE, TRUE, Filter
 from covey.filters.semantics import SEMANTICS, Semantics
 from covey.relations.conjunctions import conjunction_of
 from covey.relations.covering import CoveringLimits, CoveringTable, Insertion, Removal
+from covey.relations.covering.sieve import WitnessSieve
+from covey.relations.covering.table import SIEVED_TOGETHER
 from covey.relations.exact import covers
 from covey.relations.steps import Budget
 from tests.random_worlds import filter_of
@@ -310,3 +312,26 @@ def test_a_piece_of_work_reads_no_more_boolean_filters_than_it_files() -> None:
     assert table.roots() == other.roots()
     assert spent < 1.5 * (10**9 - alone.left)
     assert pieces < 50
+
+
+@pytest.mark.parametrize("text", ["x > 100 OR y < 5", "x < 2000 AND (y < 5 OR z = 1)"])
+def test_conjunctions_get_witnesses_in_pieces_where_there_is_a_budget(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conjunctions = [(number, covey.parse(f"x = {number} AND y < {number}")) for number in range(5 * SIEVED_TOGETHER)]
+    whole, table = CoveringTable(), CoveringTable()
+    whole.insert_many(conjunctions)
+    table.insert_many(conjunctions)
+    expected = whole.insert("wide", covey.parse(text))
+    assert expected.covers
+    made: list[int] = []
+    add = WitnessSieve.add
+    monkeypatch.setattr(WitnessSieve, "add", lambda sieve, form, *rest, **named: (
+        made.append(form), add(sieve, form, *rest, **named))[1])  # fmt: skip
+    pieces = []
+    while not (found := table.insert_many([("wide", covey.parse(text))], Budget(1))):
+        pieces.append(len(made))
+        made.clear()
+    assert found == [expected]
+    assert len(pieces) >= 3
+    assert max(pieces) <= SIEVED_TOGETHER

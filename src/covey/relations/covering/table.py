@@ -23,7 +23,7 @@ Conjunctions get witnesses when a Boolean filter may cover them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -77,6 +77,10 @@ CONJUNCTION_STEPS: Final = 60
 """Steps that the insertion of a conjunction counts as, besides what it looks at."""
 BOOLEAN_STEPS: Final = 100
 """The same of a Boolean filter, and of reading one."""
+SIEVED_STEPS: Final = 20
+"""Steps that giving a conjunction witnesses counts as."""
+SIEVED_TOGETHER: Final = 64
+"""Conjunctions that get witnesses in one piece: the first Boolean filter asks for those of all that there are."""
 ROOTS_PER_STEP: Final = 256
 """Roots that kernels look at in one step."""
 
@@ -508,8 +512,7 @@ class CoveringTable:
         assert form.hull is not None
         candidates: set[int] = set()
         if form.is_wide or (form.boolean and self._implied_tests):
-            self._sieve_conjunctions(self._unsieved)
-            self._unsieved.clear()
+            self._sieve_conjunctions(list(self._unsieved))
         elif self._has_conjunctions:
             found = self._store.search(form.hull, self._variables, COVERS, everything=True)
             inside = [root for root in found.hits if not self._at(root).boolean]
@@ -531,13 +534,20 @@ class CoveringTable:
         found = witnesses_of(form.key, form.bounds.inner, self._meaning)
         return self._sieve.coded(form.boxes, [*found, *form.counterexamples])
 
-    def _sieve_conjunctions(self, numbers: Iterable[int]) -> None:
-        """Give conjunctions that are roots witnesses."""
+    def _sieve_conjunctions(self, numbers: Sequence[int]) -> None:
+        """Give conjunctions that are roots witnesses; raises LaterError where a budget ends before all have some. Each
+        budget does for a piece of them, and those that have witnesses keep them: whoever asks again gets on."""
         parent = self._store.store.parent
+        made = 0
         for number in numbers:
             form = self._at(number)
             if form.slot < 0 and parent[number] < 0:
+                if made >= SIEVED_TOGETHER and self._is_late():
+                    raise LaterError
                 form.slot = self._sieve.add(number, self._coded(form), outer=False)
+                self._spend(SIEVED_STEPS)
+                made += 1
+            self._unsieved.pop(number, None)
 
     def _forget_witnesses(self, form: Form) -> None:
         if form.slot >= 0:
