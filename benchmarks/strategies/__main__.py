@@ -85,8 +85,8 @@ def _about_many(subscriptions: int, found: Measured) -> str:
     sent = found.publishing
     return (
         f"With {subscriptions:,} subscriptions most events are wanted beyond most links, which is what adaptive "
-        f"filtering is for: of {sent.forwarded:,} events that it forwards {sent.forwarded - sent.false_positives:,} are "
-        f"wanted, and what isn't filtered needn't be matched. By turns, the best of {ROUNDS} rounds."
+        f"filtering is for: of {sent.forwarded:,} events that it forwards {sent.forwarded - sent.false_positives:,} "
+        f"are wanted, and what isn't filtered needn't be matched. By turns, the best of {ROUNDS} rounds."
     )
 
 
