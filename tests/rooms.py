@@ -48,6 +48,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "network/test_configuration_file.py": (),
     "network/test_event_streams.py": (),
     "network/test_frames.py": (),
+    "network/test_histograms.py": (),
     "network/test_limits.py": (),
     "network/test_storage.py": (),
     "network/test_tokens.py": (),

@@ -39,6 +39,7 @@ from covey.network.accounts import Accounts
 from covey.network.errors import NetworkError
 from covey.network.fair_inputs import FairInputs
 from covey.network.frames import GOING_AWAY, INTERNAL, RESTARTING, TAKEN
+from covey.network.histograms import Histogram
 from covey.network.limits import DEFAULT_NETWORK_LIMITS, NetworkLimits
 from covey.network.send_buffers import SendBuffers
 from covey.network.sessions import Closing, Outlet, Session
@@ -189,7 +190,10 @@ class Engine:
         self._inputs = FairInputs()
         self._records: list[Record] = []
         self._mail: Mail = {}
-        self._in_flight: deque[tuple[int, Mail]] = deque()
+        self._in_flight: deque[tuple[int, Mail, float]] = deque()
+        self.answers = Histogram()
+        """From when inputs are taken up until all that they cause is with the connections, commits included."""
+        self._began = 0.0
         self._begun: dict[Session, Publish] = {}
         """What is left of publications that are taken in parts."""
         self._undelivered: Mail = {}
@@ -377,6 +381,7 @@ class Engine:
         self._scheduled = False
         if self.stopped.done() or self._restarting:
             return
+        self._began = time.perf_counter()
         try:
             self._take_some()
             self._ship()
@@ -666,7 +671,7 @@ class Engine:
         records, mail = self._records, self._mail
         self._records, self._mail = [], {}
         if records:
-            self._in_flight.append((len(records), mail))
+            self._in_flight.append((len(records), mail, self._began))
             self._records_waiting += len(records)
             self._idle.clear()
             self._journal.submit(records, self._reported)
@@ -676,6 +681,7 @@ class Engine:
                 before.setdefault(session, []).extend(messages)
         else:
             self._deliver(mail)
+            self.answers.observe(time.perf_counter() - self._began)
 
     def _reported(self, error: Exception | None) -> None:
         if threading.get_ident() == self._thread:
@@ -684,7 +690,7 @@ class Engine:
             self._loop.call_soon_threadsafe(self._committed, error)
 
     def _committed(self, error: Exception | None) -> None:
-        count, mail = self._in_flight.popleft()
+        count, mail, began = self._in_flight.popleft()
         self._records_waiting -= count
         if error is not None:
             self._fail(error)
@@ -692,6 +698,7 @@ class Engine:
             self.counts.commits += 1
             self.counts.records += count
             self._deliver(mail)
+            self.answers.observe(time.perf_counter() - began)
         if not self._in_flight:
             self._idle.set()
             if self._restarting and not self._stopping:

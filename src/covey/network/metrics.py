@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, exposition
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from covey.network.engine import Engine
@@ -78,6 +78,13 @@ class _Broker(Collector):
         yield GaugeMetricFamily("covey_waiting_inputs", "Messages that wait for the broker.", value=inputs)
         yield GaugeMetricFamily("covey_waiting_records", "Rows that wait for the disk.", value=records)
         broker = self._engine.broker
+        delivered = broker.clients.queues.delivered
+        yield CounterMetricFamily("covey_delivered", "Deliveries sent to clients.", value=delivered)
+        answers = self._engine.answers
+        yield HistogramMetricFamily(
+            "covey_answer_seconds", "From taking up inputs until all that they cause is with the connections.",
+            buckets=answers.buckets(), sum_value=answers.sum,
+        )  # fmt: skip
         yield GaugeMetricFamily("covey_event_bytes", "Bytes of events that are kept or wait.", value=broker.event_bytes)
         yield GaugeMetricFamily(
             "covey_held_back", "Whether publishers are held back, above a mark.", value=float(self._engine.is_pressed)
