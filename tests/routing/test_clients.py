@@ -202,3 +202,19 @@ def test_a_lease_ends_in_its_time_though_its_client_is_gone() -> None:
     net.part("a", "ann")
     net.wait(11.0)
     assert "ann" not in {client.id for client in net.brokers["a"].clients}
+
+
+def test_a_delivery_names_no_subscription_that_has_ended_though_the_table_has_it_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    net = one_broker()
+    net.subscribe("a", "ann", "kept", "p >= 0", durable=True)
+    net.subscribe("a", "ann", "passing", "p >= 0")
+    broker = net.brokers["a"]
+    with monkeypatch.context() as patched:
+        patched.setattr(broker._exporter, "end_claims", lambda *_: None)
+        net.part("a", "ann")
+    net.publish("a", "pub", {"p": 1})
+    net.join("a", "ann")
+    (delivery,) = [answer for answer in net.heard["ann"] if isinstance(answer, Deliver)]
+    assert delivery.subscriptions == ["kept"]

@@ -80,6 +80,7 @@ class Queues(Remembered):
         if client.id not in self._pumped:
             self._pumped[client.id] = client
         claims = client.claims.subscriptions
+        is_durable = False
         for id in subscriptions:
             claim = claims.get(id)
             if claim is None:
@@ -88,10 +89,10 @@ class Queues(Remembered):
                 if wanted:
                     self.deliver(client, wanted, envelope, size)
                 return
-            if claim.durable:
-                self._enqueue(client, subscriptions, envelope)
-                return
-        if client.up:
+            is_durable |= claim.durable
+        if is_durable:
+            self._enqueue(client, subscriptions, envelope)
+        elif client.up:
             self._wait(client, (client.next_number - 1, subscriptions, envelope, size))
         else:
             client.meant += 1  # for a lease; it hears that it missed something when it comes back

@@ -34,7 +34,8 @@ from covey.routing.messages import (
     Unsubscribe,
     Welcome,
 )
-from covey.simulation.ledger import Ledger, Published, Wanted, parsed
+from covey.routing.meta_events import META
+from covey.simulation.ledger import Ledger, Published, Wanted
 from covey.simulation.permissions import WINDOW
 from covey.simulation.scenarios import principal_of
 from covey.simulation.world import Clock, Node
@@ -93,7 +94,8 @@ class Actor:
         """Ask for events."""
         key = (self.name, id)
         if key not in self.ledger.wanted:
-            self.ledger.wanted[key] = Wanted(self.name, id, parsed(text), durable, lease, self.clock.now)
+            condition = self.ledger.condition(text)
+            self.ledger.wanted[key] = Wanted(self.name, id, text, condition, durable, lease, self.clock.now)
             self._ask(self.ledger.wanted[key])
 
     def unsubscribe(self, id: str) -> None:
@@ -117,10 +119,10 @@ class Actor:
             attributes["p"] = int(price)
         if weight:
             attributes["weight"] = "x" * weight
-        if self._advertised_only and not any(
-            parsed(self._advertisements[id].filter).matches(attributes) for id in self._confirmed_advertisements
-        ):
-            return
+        if self._advertised_only:
+            advertised = (self._advertisements[id].filter for id in self._confirmed_advertisements)
+            if not any(self.ledger.condition(text).matches(attributes) for text in advertised):
+                return
         event = Published(uid, self.name, attributes, durable, next(self._numbers) if durable else 0, steady=steady)
         if not durable and not self._welcome:
             return
@@ -244,7 +246,7 @@ class Actor:
 
     def _ask(self, wanted: Wanted) -> None:
         lease = wanted.lease or None
-        text = str(wanted.condition)
+        text = wanted.text
         self._request(lambda request: Subscribe(request, wanted.id, text, wanted.durable, lease))
 
     def _request(self, make: Callable[[int], ClientMessage]) -> None:
@@ -308,7 +310,7 @@ class Actor:
             self.ledger.fail(f"{self.clock.now:.3f} {self.name} was refused: {reason}")
 
     def _delivered(self, message: Deliver) -> None:
-        if "uid" in message.attributes:
+        if "uid" in message.attributes or META in message.attributes:
             self.ledger.deliver(self.clock.now, self.name, message)
         self._on_the_way -= message.bytes
         granted = message.bytes if self._counts_bytes else 0

@@ -17,11 +17,18 @@ from covey.relations.exact import covers, overlaps
 from covey.routing.broker import Broker
 from covey.routing.by_table import Table
 from covey.routing.inspection import LinkView, link_views, own_filters, tree_links
+from covey.routing.meta_events import CAME, META, META_FILTER, WENT
+from covey.simulation.ledger import parsed
 from covey.simulation.scenarios import KINDS
 
+NEWS = [{META: what, "broker": "b00", "client": "c0", "id": "s0", "filter": "TRUE"} for what in (*CAME, *WENT)]
+"""Brokers' own events."""
 WORLD = [
-    {name: value for name, value in (("k", kind), ("p", price)) if value is not None}
-    for kind, price in product((*KINDS, "z", None), (*range(-1, 31), None))
+    *NEWS,
+    *(
+        {name: value for name, value in (("k", kind), ("p", price)) if value is not None}
+        for kind, price in product((*KINDS, "z", None), (*range(-1, 31), None))
+    ),
 ]
 """Every event that filters of scenarios can tell apart."""
 
@@ -114,8 +121,15 @@ def _behind(broker: Broker, views: Views, near: str, far: str) -> list[Filter]:
             behind += view.held.subscriptions.values()
     if broker.config.advertisements:
         advertised = views[near, far].held.advertisements.values()
-        behind = [condition for condition in behind if any(overlaps(condition, other) for other in advertised)]
+        behind = [condition for condition in behind if any(_may_meet(condition, other) for other in advertised)]
     return behind
+
+
+def _may_meet(condition: Filter, advertised: Filter) -> bool:
+    """Whether an advertised event may match; of those that brokers advertise it is known what they have."""
+    if advertised == parsed(META_FILTER):
+        return any(condition.matches(event) for event in NEWS)
+    return overlaps(condition, advertised)
 
 
 def _distinct(filters: list[Filter], strategy: str) -> int:

@@ -10,9 +10,11 @@ from functools import lru_cache
 from math import inf
 from typing import Any
 
+from covey.events.schema import Schema
 from covey.filters.algebra import Filter
 from covey.language import parse
 from covey.routing.messages import Deliver
+from covey.routing.meta_events import META, PUBLISHER
 from covey.simulation.permissions import Rights
 
 GRACE = 1.0
@@ -31,6 +33,7 @@ class Wanted:
 
     client: str
     id: str
+    text: str
     condition: Filter
     durable: bool
     lease: float
@@ -73,7 +76,19 @@ class Ledger:
     """By client and publisher: the highest number delivered in order."""
     ordered: bool = True
     rights: Rights = field(default_factory=Rights)
+    schema: Schema | None = None
+    """What filters are read by."""
     failures: list[str] = field(default_factory=list)
+
+    def condition(self, text: str) -> Filter:
+        """What a client asks for by a text."""
+        return parsed(text) if self.schema is None else self.schema.check(parsed(text))
+
+    def expect_news(self, now: float, broker: str, client: str, id: str, text: str) -> None:
+        """A subscription that all who watch hear of."""
+        attributes = {META: "subscribed", "broker": broker, "client": client, "id": id, "filter": text}
+        uid = _uid(attributes)
+        self.published[uid] = Published(uid, PUBLISHER, attributes, False, 0, now, now, steady=True)
 
     def fail(self, text: str) -> None:
         """Note a violation."""
@@ -81,8 +96,14 @@ class Ledger:
 
     def deliver(self, now: float, client: str, message: Deliver) -> None:
         """A client was given an event."""
-        uid = message.attributes.get("uid", "")
+        uid = _uid(message.attributes)
         event = self.published.get(uid)
+        if event is None and META in message.attributes:
+            # Whatever comes and goes is told of, and may be lost while things fail.
+            event = Published(uid, PUBLISHER, message.attributes, False, 0, now, now)
+            for id in message.subscriptions:
+                self._check_wanted(now, client, id, event)
+            return
         if event is None:
             self.fail(f"{now:.3f} {client} got {uid!r}, which nobody published")
             return
@@ -157,3 +178,10 @@ class Ledger:
                     self.fail(
                         f"{wish.client} didn't get {event.uid} of the settled network for {wish.id} ({wish.condition})"
                     )
+
+
+def _uid(attributes: dict[str, Any]) -> str:
+    """What tells an event from others; of brokers' own, what it is about."""
+    if META in attributes:
+        return " ".join(str(attributes.get(name)) for name in (META, "broker", "client", "id"))
+    return str(attributes.get("uid", ""))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+from covey.events.schema import Schema
 from covey.filters.algebra import Filter
 from covey.language import parse
 from covey.relations import covers
@@ -26,6 +27,8 @@ WINDOW = 1.0
 class Rights:
     """By principal what it may do now, and by client what its broker has held it to."""
 
+    schema: Schema | None = None
+    """What filters are read by."""
     allowed: dict[str, Permissions] = field(default_factory=dict)
     _in_force: dict[str, list[tuple[float, Permissions]]] = field(default_factory=dict)
 
@@ -39,24 +42,24 @@ class Rights:
 
     def may_get(self, now: float, client: str, attributes: dict[str, Any]) -> bool:
         """Whether an event that a client gets now is one that it may have."""
-        return any(_has(one.subscribe, attributes) for one in self._since(client, now - WINDOW))
+        return any(self._has(one.subscribe, attributes) for one in self._since(client, now - WINDOW))
 
     def must_get(self, sent_at: float, client: str, attributes: dict[str, Any]) -> bool:
         """Whether a client may have had an event at all times since it was published."""
-        return all(_has(one.subscribe, attributes) for one in self._since(client, sent_at))
+        return all(self._has(one.subscribe, attributes) for one in self._since(client, sent_at))
 
     def may_publish(self, now: float, client: str, attributes: dict[str, Any]) -> bool:
         """Whether what is confirmed now is what a client may publish."""
-        return any(_has(one.publish, attributes) for one in self._since(client, now - WINDOW))
+        return any(self._has(one.publish, attributes) for one in self._since(client, now - WINDOW))
 
     def may_refuse_event(self, asked_at: float, client: str, attributes: dict[str, Any]) -> bool:
         """Whether some permission since an event was sent doesn't have it."""
-        return not all(_has(one.publish, attributes) for one in self._since(client, asked_at))
+        return not all(self._has(one.publish, attributes) for one in self._since(client, asked_at))
 
     def may_refuse_subscription(self, asked_at: float, client: str, condition: Filter) -> bool:
         """Whether some permission since a subscription was asked for doesn't cover it."""
         return any(
-            one.subscribe is not None and not covers(parse(one.subscribe), condition)
+            one.subscribe is not None and not covers(self._read(one.subscribe), condition)
             for one in self._since(client, asked_at)
         )
 
@@ -66,6 +69,8 @@ class Rights:
         ends = [*(at for at, _ in changes[1:]), inf]
         return (one for (_, one), end in zip(changes, ends, strict=True) if end > start)
 
+    def _has(self, permission: str | None, attributes: dict[str, Any]) -> bool:
+        return permission is None or self._read(permission).matches(attributes)
 
-def _has(permission: str | None, attributes: dict[str, Any]) -> bool:
-    return permission is None or parse(permission).matches(attributes)
+    def _read(self, permission: str) -> Filter:
+        return parse(permission) if self.schema is None else self.schema.check(parse(permission))

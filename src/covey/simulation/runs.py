@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
+from covey.events.schema import Schema
 from covey.relations.merging import MergingPolicy
 from covey.relations.subsumption import Nominal, Number, Space
 from covey.routing.broker import Broker
@@ -38,6 +39,7 @@ from covey.routing.messages import (
 from covey.simulation.actors import Actor
 from covey.simulation.fixpoint import check_fixpoint
 from covey.simulation.ledger import Ledger
+from covey.simulation.permissions import Rights
 from covey.simulation.scenarios import FAULTS, KINDS, Action, Scenario, random_event
 from covey.simulation.uniform_chances import UniformChances
 from covey.simulation.world import Clock, Node, Wire
@@ -59,6 +61,8 @@ HEAVIEST = 800
 """Bytes that an event may have beside what all have."""
 FORGED = 5
 """Events that a liar makes up at a time."""
+TYPES = Schema({"p": "int"}, type_attribute="k", subtypes={"b": "a", "c": "b"})
+"""Who asks for a gets b and c, too."""
 SPACE = Space([Nominal("k", list(KINDS)), Number("p")])
 
 
@@ -89,6 +93,8 @@ def broker_config(scenario: Scenario, name: str) -> BrokerConfig:
         pruning=PruningOptions(share=0.5) if scenario.pruning else None,
         chances=UniformChances() if scenario.pruning or scenario.imt else None,
         adaptive=AdaptiveFiltering(0.6, 0.3, 4) if scenario.adaptive else None,
+        meta_events=scenario.meta,
+        schema=TYPES if scenario.typed else None,
         timing=TIMING,
         limits=_limits(scenario),
     )
@@ -114,7 +120,8 @@ class Stage:
     def __init__(self, scenario: Scenario, make: Make = Broker.restore, *, sends_before_commit: bool = False) -> None:
         self.scenario = scenario
         self.clock = Clock(scenario.seed)
-        self.ledger = Ledger(ordered=scenario.is_acyclic)
+        schema = TYPES if scenario.typed else None
+        self.ledger = Ledger(ordered=scenario.is_acyclic, rights=Rights(schema), schema=schema)
         self.nodes = {name: Node(self.clock, broker_config(scenario, name), make) for name in scenario.brokers}
         self.wires = {
             (one, other): Wire(self.clock, self.nodes[one], self.nodes[other]) for one, other in scenario.links
@@ -316,6 +323,11 @@ class Stage:
             for durable in (False, True):
                 action = Action(self.clock.now, "publish", actor.name, text=random_event(rng), durable=durable)
                 self._publish(action, steady=True)
+        if self.scenario.meta:
+            free = [actor for actor in self.actors.values() if self.ledger.rights.of(actor.principal).subscribe is None]
+            for actor in free[:1]:
+                self.ledger.expect_news(self.clock.now, actor.node.name, actor.name, "late", "p = 1000")
+                actor.subscribe("late", "p = 1000", durable=False, lease=0.0)
 
 
 def run(scenario: Scenario, make: Make = Broker.restore, *, sends_before_commit: bool = False) -> Report:

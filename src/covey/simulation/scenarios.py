@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from covey.routing.config import STRATEGIES, Strategy
 
 KINDS = "abcd"
+WATCHED = ("`covey.meta` IS NOT NULL", "`covey.meta` = 'subscribed'", "client IS NOT NULL AND k IS NULL")
+"""What asks for brokers' own events, and no others."""
 FAULTS = 8.0
 """Simulated seconds in which clients work and things fail; after that everything is healed."""
 
@@ -44,6 +46,10 @@ class Scenario:
     """Links lose, double and reorder messages within a session while things fail."""
     heavy: bool = False
     """Events have weight, windows in bytes are small, and connections are cut where more is on the way."""
+    meta: bool = False
+    """Brokers tell of subscriptions that come and go, and some clients watch."""
+    typed: bool = False
+    """There is a schema, by which some kinds of events are of another kind too."""
     actions: tuple[Action, ...] = ()
 
     @property
@@ -85,8 +91,11 @@ def random_scenario(
         rng.random() < 0.3,
         faults and rng.random() < 0.25,
         random.Random(f"heavy {seed}").random() < 0.4,
+        random.Random(f"meta {seed}").random() < 0.2,
+        random.Random(f"typed {seed}").random() < 0.2,
     )
     actions = _work(rng, scenario)
+    actions += _watching(random.Random(f"watching {seed}"), scenario)
     actions += _reloads(random.Random(f"rights {seed}"), scenario)
     if faults:
         actions += _faults(rng, scenario)
@@ -123,6 +132,16 @@ def _work(rng: random.Random, scenario: Scenario) -> list[Action]:
             when = rng.uniform(1.0, FAULTS - 1)
             actions.append(Action(when, "disconnect", client, seconds=rng.uniform(0.2, 3.0)))
     return actions
+
+
+def _watching(rng: random.Random, scenario: Scenario) -> list[Action]:
+    """Clients that ask for brokers' own events."""
+    if not scenario.meta:
+        return []
+    return [
+        Action(rng.uniform(1.0, FAULTS), "subscribe", client, "w", rng.choice(WATCHED), rng.random() < 0.5)
+        for client, _ in rng.sample(scenario.clients, rng.randint(1, 2))
+    ]
 
 
 def _subscription(rng: random.Random, client: str, id: str, start: float) -> list[Action]:
