@@ -3,7 +3,8 @@
 The rules are 300 of SigmaHQ's, which are looked for where `tools.conformance` looks. Copy k of a rule has every word
 of its texts put through the k-th exchange of letters, and an event that is meant for copy k the same; so copies are as
 hard to tell apart as rules are, and an event's matches stay as many however many copies there are. A copy that came out
-as the rule itself (numbers alone, or texts that an exchange would spoil) is left out, and others take its place.
+as the rule itself (numbers alone, or texts that an exchange would spoil) is left out, and others take its place; so are
+copies of rules that match other copies' events, by what no exchange changes (`contains 'aaa'`, or what isn't there).
 Rules on Defender's log are left out too: covey looks for their names with spaces as well, as that log has them, and
 other engines don't.
 """
@@ -30,6 +31,8 @@ _WORD = re.compile("[A-Za-z]{4,}")
 _QUOTED = re.compile("'(?:[^']|'')*'")
 NOISE = 0.5
 """The share of events that are meant for no rule."""
+_TRIED = 4_000
+"""Events that copies are tried on."""
 _BINARIES = ("explorer", "chrome", "teams", "outlook", "svchost", "python", "code", "git", "java", "node", "backup")
 
 
@@ -96,9 +99,20 @@ def varied_sql(sql: str, copy: int) -> str:
     return _QUOTED.sub(lambda quoted: varied(quoted[0], copy), sql) if copy else sql
 
 
+def _confused(base: list[Rule]) -> set[int]:
+    """Which rules have a copy that matches events of the rules themselves."""
+    from covey import Index
+
+    index = Index()
+    index.add_many((f"{n} {copy}", varied_sql(rule.sql, copy)) for n, rule in enumerate(base) for copy in (1, 2))
+    fired = index.match_json_lines("\n".join(events(_TRIED, 1, seed=2)).encode()).fired()
+    return {int(id.split()[0]) for id in fired}
+
+
 def copies(base: list[Rule], count: int) -> Iterator[tuple[int, Rule, str]]:
     """Rules up to a count: the number of the copy, the rule, and its SQL."""
-    firm = [not _is_spoiled(rule.document["detection"]) for rule in base]
+    confused = _confused(base)
+    firm = [not _is_spoiled(rule.document["detection"]) and n not in confused for n, rule in enumerate(base)]
     copy = made = 0
     while made < count:
         for rule, varies in zip(base, firm, strict=True):

@@ -341,3 +341,22 @@ def test_literals_of_every_length_are_found_at_every_place(shortest: int) -> Non
     ]
     assert index.match_batch(pa.table({"s": texts})).to_pylist() == expected
     assert [index.match({"s": text}) for text in texts] == expected
+
+
+@pytest.mark.parametrize("tests_each", [2, 12])
+def test_many_rules_that_only_say_what_a_text_is_not(tests_each: int) -> None:
+    words = [f"w{n}x" for n in range(150 * tests_each)]
+    rules = [
+        Not(Or(tuple(attr("s").contains(word) for word in words[n * tests_each :][:tests_each]))) for n in range(150)
+    ]
+    index = covey.Index()
+    index.add_many((str(n), rule) for n, rule in enumerate(rules))
+    (part,) = index.parts()
+    assert part.segment.tables.swept == 150
+    assert part.segment.tables.is_swept == (tests_each == 2)
+    events = [{"s": f"{words[7 * n % len(words)]} {words[31 * n % len(words)]}"} for n in range(50)]
+    events += [{"s": ""}, {"s": "w0x"}, {}]
+    expected = [[str(n) for n, rule in enumerate(rules) if matches(rule, event)] for event in events]
+    assert index.match_batch(events).to_pylist() == expected
+    assert [index.match(event) for event in events] == expected
+    assert [index.match_json(json.dumps(event).encode()) for event in events] == expected

@@ -80,6 +80,8 @@ _SEGMENT_FIELDS = len(Segment._fields)
 _EVENT_FIELDS = len(Event._fields)
 _FEW = 64
 """So many swept entries are decided one by one, since a test that fails ends it."""
+_MOST_TESTS = 8
+"""And so are those that have more distinct tests each, some of them on text."""
 _MOST_SCANNED = 1 << 30
 
 
@@ -260,8 +262,8 @@ def _match(event, segment, has_patterns):
         if partition < 0:
             continue
         is_swept = table == 0 and segment.keys[0, 0] < 0 and segment.pivot[0] < 0
-        if is_swept and segment.partition_entry[partition + 1] > _FEW:
-            last = segment.partition_entry[partition + 1]
+        last = segment.partition_entry[partition + 1]
+        if is_swept and last > _FEW and (not has_patterns or len(segment.sweep_atoms) <= _MOST_TESTS * last):
             found = np.int64(_sweep_one(event, segment, truths, has_patterns, last))
         else:
             found = _entries(table, partition, event, segment, truths, has_patterns, found)

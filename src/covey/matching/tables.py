@@ -65,6 +65,8 @@ MOST_IN_SIGNATURE = 65_535
 FEW_SWEPT = 64
 """So many swept subscriptions, or fewer, are gone through as those of any other table, where a test that fails ends it;
 what they ask for isn't worth finding out for all events."""
+MOST_TEXT_TESTS = 8
+"""And so are those that have more distinct tests on text each, whose truth is dear and hardly shared."""
 _SHARED_ATOMS = 8
 """Sweeping evaluates each distinct atom for all events: worth it where an atom stands in this many places or more."""
 
@@ -123,7 +125,10 @@ class Tables:
     @property
     def is_swept(self) -> bool:
         """Whether table 0 is swept, 512 events at a time, rather than gone through."""
-        return self.swept > FEW_SWEPT
+        if self.swept <= FEW_SWEPT:
+            return False
+        on_text = np.count_nonzero((self.sweep_atoms[:, 0] & 0xFF) > NOT_RANGE)
+        return bool(on_text <= MOST_TEXT_TESTS * self.swept)
 
     @property
     def nbytes(self) -> int:
