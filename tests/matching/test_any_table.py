@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from covey import AddManyError, CoveyError, EventError, Index, SchemaError, UnknownIdError, report
+from covey.matching.matches import Tally
 
 RULES = {"slow": "latency_ms > 1000", "germany": "country = 'DE'", "odd": "latency_ms IS NULL"}
 COLUMNS: dict[str, list[Any]] = {"latency_ms": [1500.0, None, 3.0], "country": ["FR", "DE", "DE"]}
@@ -328,3 +329,14 @@ def test_a_report_reads_rules_as_an_index_does(tmp_path: Path) -> None:
     assert (
         report({"a": '{"attribute": "x", "=": 1}'}, dialect="json", semantics="simple", schema={"x": "int"}).rules == 1
     )
+
+
+@pytest.mark.parametrize("named", [str, int])
+def test_batches_are_tallied_together_whether_rules_are_compiled_or_not(named: type) -> None:
+    index = Index()
+    index.add_many([(named(n), f"x = {n}") for n in range(5)])
+    tally = Tally()
+    batches = [[{"x": 1}, {"x": 3}], [{"x": x % 4} for x in range(2_000)], [{"x": 1}], [{"y": 1}]]
+    for batch in batches:
+        index.match_batch(batch).add_to(tally)
+    assert tally.fired() == {named(0): 500, named(1): 502, named(2): 500, named(3): 501}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +23,7 @@ from covey.errors import CoveyError, skips
 from covey.events.files import Source, sources, table_columns
 from covey.matching import Index, Matches
 from covey.matching.against import Seen, findings
+from covey.matching.matches import Tally
 
 ENOUGH: Final = 10
 """Events from which on it is said that none has an attribute: fewer say little of what events may have."""
@@ -36,14 +36,14 @@ class Totals:
     events: int = 0
     matched_events: int = 0
     matches: int = 0
-    fired: Counter[Any] = field(default_factory=Counter)
+    tally: Tally = field(default_factory=Tally)
 
     def __str__(self) -> str:
         return f"{self.matched_events:,} of {self.events:,} events matched, {self.matches:,} matches"
 
     def to_dict(self) -> dict[str, int]:
         """For JSON."""
-        return {name: value for name, value in asdict(self).items() if name != "fired"}
+        return {"events": self.events, "matched_events": self.matched_events, "matches": self.matches}
 
 
 def run(options: MatchOptions) -> int:
@@ -92,7 +92,7 @@ def run(options: MatchOptions) -> int:
             ) from None
         finally:
             if writer is not None and options.form == "counts" and not options.count:
-                writer.write(counted(index, totals.fired))
+                writer.write(counted(index, totals.tally.fired()))
             for one in (output, writer):
                 if one is not None:
                     one.close()
@@ -139,7 +139,7 @@ def _add(totals: Totals, batch: EventBatch, found: Matches) -> None:
     totals.events += len(batch)
     totals.matched_events += int(np.count_nonzero(found.counts()))
     totals.matches += len(found)
-    totals.fired.update(found.fired())
+    found.add_to(totals.tally)
 
 
 def _conclude(options: MatchOptions, totals: Totals, unused: Report, unread: Report, *, on_screen: bool) -> None:
@@ -153,9 +153,10 @@ def _conclude(options: MatchOptions, totals: Totals, unused: Report, unread: Rep
 
 def _quiet(index: Index, totals: Totals) -> list[Any]:
     """The subscriptions that haven't fired; none where they are too many to be looked at."""
-    if not 0 < len(index) - len(totals.fired) <= MOST_CHECKED:
+    fired = totals.tally.fired()
+    if not 0 < len(index) - len(fired) <= MOST_CHECKED:
         return []
-    return [id for id in index.ids() if id not in totals.fired]
+    return [id for id in index.ids() if id not in fired]
 
 
 def _say_what_cannot_fire(index: Index, totals: Totals, seen: Seen) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,6 +51,36 @@ class Ids:
     def ids(self) -> pa.Array:
         """By ordinal."""
         return pa.array(self.id_list, pa.large_string())
+
+
+class Tally:
+    """How many events each subscription of an index met, over many batches: counted by ordinal, since there are far
+    more matches than subscriptions. The index must stay as it is meanwhile."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, tuple[Named, NDArray[np.int64]]] = {}
+        self._others: Counter[Any] = Counter()
+        self._integers = False
+
+    def add(self, segment: Named, ordinals: NDArray[np.int32], *, integers: bool) -> None:
+        """Count matches of one segment."""
+        self._integers = integers
+        if isinstance(segment, Ids):  # made for one batch
+            self._others.update(segment.id_list[ordinal] for ordinal in ordinals.tolist())
+            return
+        known = self._counts.get(id(segment))
+        if known is None:
+            known = self._counts[id(segment)] = segment, np.zeros(len(segment.ids), dtype=np.int64)
+        known[1][:] += np.bincount(ordinals, minlength=len(known[1]))
+
+    def fired(self) -> Counter[Any]:
+        """The count of each subscription that met some event."""
+        found = Counter(self._others)
+        for segment, counts in self._counts.values():
+            some = np.flatnonzero(counts)
+            ids: list[str] = segment.ids.take(pa.array(some)).to_pylist()
+            found.update(dict(zip(ids, counts[some].tolist(), strict=True)))
+        return Counter({int(one): count for one, count in found.items()}) if self._integers else found
 
 
 class Matches:
@@ -135,6 +166,11 @@ class Matches:
         counts = np.bincount(found.indices.to_numpy(zero_copy_only=False), minlength=len(found.dictionary))
         ids = found.dictionary.to_pylist()
         return {ids[place]: int(counts[place]) for place in np.argsort(-counts, kind="stable") if counts[place]}
+
+    def add_to(self, tally: Tally) -> None:
+        """Count these matches too."""
+        for part in self._parts:
+            tally.add(self._segments[part.segment], part.ordinals, integers=self._integers)
 
     def to_pandas(self) -> Any:
         """`pairs()` as a DataFrame of pandas."""

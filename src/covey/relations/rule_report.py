@@ -6,7 +6,6 @@ Rules are held against each other without any event; with events, they are count
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
@@ -19,6 +18,7 @@ from covey.events.tables import AnyTable, as_batch, without_nan
 from covey.filters import Filter, Semantics
 from covey.matching import Index
 from covey.matching.against import Finding, Seen, findings
+from covey.matching.matches import Tally
 from covey.matching.progress import Progress, watched
 from covey.relations.covering import CoveringTable
 from covey.relations.examining import examine
@@ -142,7 +142,7 @@ class Reporter:
     def __init__(self, index: Index) -> None:
         self._index = index
         self._seen = Seen(index.tested, index.schema, nan_is_missing=index.nan_is_missing)
-        self._fired: Counter[Any] = Counter()
+        self._tally = Tally()
         self._events: int | None = None
 
     def count(self, events: AnyTable, progress: Progress = False) -> None:
@@ -151,7 +151,7 @@ class Reporter:
         if missing and isinstance(batch, list):
             batch = list(map(without_nan, batch))
         found = self._index.match_batch(batch, progress=progress)
-        self._fired.update(found.fired())
+        found.add_to(self._tally)
         self._seen.look(batch)
         self._events = (self._events or 0) + found.events
 
@@ -173,7 +173,8 @@ class Reporter:
                 above = table.covered_by(above)
             if above is not None:
                 covered[id] = above
-        fired = {} if self._events is None else {id: self._fired[id] for id in rules}
+        counts = self._tally.fired()
+        fired = {} if self._events is None else {id: counts[id] for id in rules}
         quiet = [(id, rules[id]) for id, count in fired.items() if not count and id not in settled]
         return RuleReport(
             len(rules),
