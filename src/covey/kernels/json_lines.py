@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from covey.kernels.jit import forced, inner, kernel
-from covey.kernels.strides import bytes_like, hash_bytes, same_bytes
+from covey.kernels.strides import bytes_like, copy_bytes, hash_bytes, same_bytes
 from covey.kernels.types import (
     Bytes,
     ByteTable,
@@ -563,7 +563,6 @@ def gather(data: FrozenBytes, starts: Int64s, lengths: FrozenInt32s, out: Bytes,
         if length < 0:
             at = unescape(data, start, start - length, out, at)
             continue
-        for byte in range(length):
-            out[at + byte] = data[start + byte]
+        copy_bytes(data, start, length, out, at)
         at += length
     offsets[len(starts)] = at

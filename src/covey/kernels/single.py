@@ -61,6 +61,7 @@ from covey.kernels.segments import (
     table_at,
 )
 from covey.kernels.sorting import sort_integers
+from covey.kernels.strides import copy_bytes
 from covey.kernels.types import (
     Bytes,
     ByteTable,
@@ -383,8 +384,7 @@ def _code_text(content, first, length, attribute, slot, to, event, segment, read
     if slot < 0:
         return to
     if length >= 0:
-        for at in range(length):
-            event.text_data[to + at] = data[first + at]
+        copy_bytes(data, first, length, event.text_data, to)
         first, last, to = to, to + length, to + length
     return to if _take_text(first, last, slot, event, segment, reader) else np.int64(LEFT)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from covey.kernels.jit import forced
-from covey.kernels.vectors import eight_at
+from covey.kernels.vectors import eight_at, put_eight
 
 _ONES = np.uint64(0x0101010101010101)
 _SEED = np.uint64(0xCBF29CE484222325)
@@ -53,3 +53,14 @@ def same_bytes(one, at, other, there, length):
             return False
         done += 1
     return True
+
+
+@forced
+def copy_bytes(data, first, length, out, to):
+    """Write data[first : first + length] to out[to:]; up to seven bytes behind it may change as well."""
+    if first + length + 8 <= len(data) and to + length + 8 <= len(out):
+        for done in range(0, length, 8):
+            put_eight(out, to + done, eight_at(data, first + done))
+    else:
+        for done in range(length):
+            out[to + done] = data[first + done]
