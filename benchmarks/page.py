@@ -54,8 +54,9 @@ def main(arguments: list[str]) -> int:
         start_anew()
     elif known() not in (None, here):
         parser.error(f"the page has figures of commit {known()}, and this is {here}: measure all parts")
-    failed = [name for name in PARTS if name in wanted and not _run(name)]
-    note(here)
+    took = {name: _run(name) for name in PARTS if name in wanted}
+    failed = [name for name, seconds in took.items() if seconds is None]
+    note(here, {name: seconds for name, seconds in took.items() if seconds is not None})
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
@@ -82,19 +83,22 @@ def known() -> str | None:
     return found
 
 
-def note(here: str) -> None:
-    """Say in the page which commit it is of."""
+def note(here: str, took: dict[str, float]) -> None:
+    """Say in the page which commit it is of, and how long its parts took."""
     results = json.loads(RESULTS.read_text())
     results["commit"] = here
+    results["seconds"] = results.get("seconds", {}) | took
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     report.render(results, sections.PAGE)
 
 
-def _run(name: str) -> bool:
+def _run(name: str) -> float | None:
+    """The seconds that a part took; None where it failed."""
     start = time.monotonic()
     done = subprocess.run([sys.executable, "-m", *PARTS[name]], check=False, cwd=sections.ROOT)
-    print(f"{name}: {time.monotonic() - start:.0f} s, status {done.returncode}", file=sys.stderr, flush=True)
-    return done.returncode == 0
+    seconds = time.monotonic() - start
+    print(f"{name}: {seconds:.0f} s, status {done.returncode}", file=sys.stderr, flush=True)
+    return None if done.returncode else seconds
 
 
 def _git(*arguments: str) -> str:

@@ -85,7 +85,9 @@ def _head(results: dict[str, Any]) -> str:
     facts = ", ".join(f"{name} {value}" for name, value in results["machine"].items())
     commands = ", then ".join(f"`{command}`" for command in results["commands"])
     of = f" at commit {results['commit']}" if "commit" in results else ""
-    return f"# Benchmarks\n\nMade by {commands}{of} on: {facts}.\n"
+    took = ", ".join(f"{name} {seconds / 60:.1f}" for name, seconds in results.get("seconds", {}).items())
+    minutes = f"\nMinutes that its parts took (`python -m benchmarks.page --parts`): {took}.\n" if took else ""
+    return f"# Benchmarks\n\nMade by {commands}{of} on: {facts}.\n{minutes}"
 
 
 def _section(workload: str, runs: list[dict[str, Any]]) -> str:
