@@ -9,10 +9,11 @@ neighbour only. So the neighbour never hears a filter that is wider than what li
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from covey.filters.algebra import Filter
 from covey.relations.steps import LaterError
@@ -24,6 +25,9 @@ from covey.routing.staged import Staged
 from covey.routing.stages import Change, Stage
 from covey.routing.strategies import advertisement_stages, subscription_stages
 from covey.routing.undo import Remembered, repair
+
+LEAST_STALE: Final = 64
+"""Numbers of changes that were told, or taken back, and are still listed; from so many on, half of the list at most."""
 
 Reason: TypeAlias = str
 """What became of an entry: it is told as it is ("forwarded"), no advertisement overlaps it ("advertisements"), or a
@@ -63,6 +67,8 @@ class Export(Remembered):
         """Keys of the outcome that the neighbour may not have as they are, each with the number of its change."""
         self._gone: dict[str, int] = {}
         """Keys that it may have, and that aren't in the outcome any more."""
+        self._touches: deque[tuple[int, str]] = deque()
+        """The numbers of both, ascending, with some of before: the first that still holds says how far all is told."""
         self._changed = 0
 
     def change(self, added: dict[str, Filter], removed: Iterable[str], now: float) -> None:
@@ -193,7 +199,12 @@ class Export(Remembered):
             self._changed += 1
             here, there = (self._news, self._gone) if key in self.outcome else (self._gone, self._news)
             there.pop(key, None)
-            here.setdefault(key, self._changed)
+            if key not in here:
+                here[key] = self._changed
+                self._touches.append((self._changed, key))
+        if len(self._touches) > 2 * (len(self._news) + len(self._gone)) + LEAST_STALE:
+            held = (*self._news.items(), *self._gone.items())
+            self._touches = deque(sorted((number, key) for key, number in held))
 
     def __len__(self) -> int:
         """How many entries the other hops have."""
@@ -259,7 +270,10 @@ class Export(Remembered):
     @property
     def told(self) -> int:
         """The number up to which `changes` has given all changes."""
-        return min((*self._news.values(), *self._gone.values()), default=self._changed + 1) - 1
+        order, news, gone = self._touches, self._news, self._gone
+        while order and order[0][0] not in (news.get(order[0][1]), gone.get(order[0][1])):
+            order.popleft()
+        return (order[0][0] if order else self._changed + 1) - 1
 
     def touched(self) -> set[str]:
         """The keys whose changes weren't asked for."""
