@@ -161,6 +161,23 @@ def test_lines_of_csv_are_those_of_an_editor(covey: Run, tmp_path: Path) -> None
     assert f"{table} line 4: 3 fields" in covey("match", rules, table, "--on-error", "skip").err
 
 
+def test_check_and_report_read_rules_on_tables_as_match_does(covey: Run, tmp_path: Path) -> None:
+    texts = {
+        "quoted": "status = '503'",
+        "day": "day > '2026-01-01'",
+        "nowhere": "statis = 1",
+        "kind": "status > 'high'",
+    }
+    rules = lines(tmp_path / "r.jsonl", [{"id": id, "filter": text} for id, text in texts.items()])
+    table = tmp_path / "e.parquet"
+    pq.write_table(pa.table({"status": [503, 404], "day": [datetime(2026, 1, 2), None]}), table)
+    assert covey("match", rules, table, "--on-error", "skip").rows == [{"event": 0, "subscriptions": ["quoted", "day"]}]
+    said = covey("check", rules, table).out
+    assert [id for id in texts if f"rule {id!r} can't fire" in said] == ["nowhere", "kind"]
+    found = json.loads(covey("report", rules, table, "--json").out)
+    assert {one["rule"]: one["events"] for one in found["fired"]} == {"quoted": 1, "day": 1, "nowhere": 0, "kind": 0}
+
+
 # Files
 
 

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from covey.cli.arguments import BATCH_SIZE, CheckOptions
 from covey.cli.events import EventFile
-from covey.cli.subscriptions import SubscriptionFile, schema_of
+from covey.cli.subscriptions import SubscriptionFile, is_held, schema_of
 from covey.cli.terminal import complain, one_line, unwatched
 from covey.errors import CoveyError, FilterSyntaxError
 from covey.events import Schema
-from covey.events.files import source, sources
+from covey.events.files import source, sources, table_columns
 from covey.events.meaning import Meaning
 from covey.filters import Filter
 from covey.filters.fitting import UNTYPED
@@ -27,6 +27,7 @@ from covey.language import from_json, parse
 from covey.matching import Index
 from covey.matching.against import Seen, findings
 from covey.matching.bulk.rule_files import are_files, rule_texts
+from covey.matching.table_columns import TableColumns, converted
 
 _REPAIRS: Final = 16
 """Mistakes that are mended in one rule."""
@@ -194,8 +195,12 @@ def _hold_against(rules: list[Rule], options: CheckOptions, schema: Schema | Non
     loaded = {rule.id: rule for rule in rules if rule.condition is not None}
     index = Index(semantics=options.semantics or "sql", schema=schema)
     index.add_many([(id, rule.condition) for id, rule in loaded.items()])
+    files = sources(options.events, options.events_format, "--events-format", xml=True)
+    tables = table_columns(files) if is_held(options) and schema is None else None
+    if tables is not None:
+        index = converted(index, TableColumns(tables))
     seen = Seen(index.tested, schema)
-    for given in sources(options.events, options.events_format, "--events-format", xml=True):
+    for given in files:
         events = EventFile(given, index, batch_size=BATCH_SIZE, skip=True, step=unwatched, schema=schema)
         for batch in events.batches():
             seen.look(batch.events)

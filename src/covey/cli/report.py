@@ -6,19 +6,24 @@ import json
 
 from covey.cli.arguments import BATCH_SIZE, ReportOptions
 from covey.cli.events import EventFile
-from covey.cli.subscriptions import index_of
+from covey.cli.subscriptions import index_of, is_held
 from covey.cli.terminal import complain, progress, watched
 from covey.errors import skips
-from covey.events.files import sources
+from covey.events.files import sources, table_columns
+from covey.matching.table_columns import TableColumns, converted
 from covey.relations.rule_report import Reporter
 
 
 def run(options: ReportOptions) -> int:
     """Print the report, as a table or JSON, or write it as a page."""
     index, unused = index_of(options, shown=watched())
+    given_events = sources(options.events, options.format, xml=True)
+    if given_events and is_held(options) and index.schema is None:
+        tables = table_columns(given_events)
+        index = index if tables is None else converted(index, TableColumns(tables))
     reporter = Reporter(index)
     with progress("events", shown=watched()) as step:
-        for given in sources(options.events, options.format, xml=True):
+        for given in given_events:
             events = EventFile(
                 given, index, batch_size=BATCH_SIZE, skip=skips(options.on_error), step=step, schema=index.schema
             )

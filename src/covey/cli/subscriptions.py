@@ -232,7 +232,7 @@ def lacks_columns(options: MissingColumnOptions) -> bool:
     return options.missing_columns == "null"
 
 
-def is_held(options: MissingColumnOptions) -> bool:
+def is_held(options: MeaningOptions) -> bool:
     """Whether subscriptions are held to the columns of tables: not where they bring types of their own, nor in dialects
     that know no types."""
     return options.schema is None and options.dialect not in UNTYPED

@@ -95,8 +95,19 @@ class TableColumns:
         return self._schema.check(condition)
 
 
+def converted(index: Index, columns: TableColumns) -> Index:
+    """An index as a table of such columns is asked; subscriptions that can't be are in it as they are."""
+    return _asked(index, columns)[0]
+
+
 def held(index: Index, columns: TableColumns) -> tuple[Index, list[BadSubscription]]:
-    """An index as a table of such columns is asked, and the subscriptions that can't be."""
+    """An index as a table of such columns is asked, and the subscriptions that can't be, which it hasn't any more."""
+    made, bad = _asked(index, columns)
+    made.remove_many(one.id for one in bad)
+    return made, bad
+
+
+def _asked(index: Index, columns: TableColumns) -> tuple[Index, list[BadSubscription]]:
     rows = list(index.rows())
     wrong = columns.unfit(constants_of(index))
     if not wrong:
@@ -113,11 +124,9 @@ def held(index: Index, columns: TableColumns) -> tuple[Index, list[BadSubscripti
             if fitting != condition:
                 read[row] = fitting
     if not read:
-        index.remove_many(one.id for one in bad)
         return index, bad
-    refused = {one.row for one in bad}
     made = Index(semantics=index.semantics, nan_is_missing=index.nan_is_missing)
-    made.add_many([(id, read.get(row, text)) for row, (id, text) in enumerate(rows) if row not in refused])
+    made.add_many([(id, read.get(row, text)) for row, (id, text) in enumerate(rows)])
     return made, bad
 
 
