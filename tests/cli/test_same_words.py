@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +157,19 @@ def test_a_table_may_lack_columns_if_it_is_told(covey: Run, folder: Path, tmp_pa
     assert {id for ids in same_answers(here, tmp_path / "out").values() for id in ids} == {"either", "none"}
     assert said(here) == said(there)
     assert pq.read_table(tmp_path / "out").column_names == [*EVENTS.column_names, "subscriptions"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_times_are_compared_with_texts_in_both(covey: Run, tmp_path: Path, kind: str) -> None:
+    days = [date(2026, 1, 1 + n % 5) for n in range(20)]
+    at = [datetime(2026, 1, 1 + n % 5, n % 24, tzinfo=UTC) for n in range(20)]
+    events = put(kind, pa.table({"n": range(20), "day": days, "at": at}), tmp_path / f"events.{kind}")
+    texts = {"on": "day = '2026-01-03'", "late": "at > '2026-01-04 12:00:00Z'", "nowhere": "on = 1", "bad": "day > 'x'"}
+    rules = lines(tmp_path / "rules.jsonl", [{"id": id, "filter": text} for id, text in texts.items()])
+    here = covey("match", rules, events, "--columns", "n", "--on-error", "skip")
+    there = covey("spark", "match", rules, events, "-o", tmp_path / "out", "--columns", "n", "--on-error", "skip")
+    assert (here.code, there.code) == (0, 0), there.err
+    found = same_answers(here, tmp_path / "out")
+    assert {id for ids in found.values() for id in ids} == {"on", "late"}
+    assert said(here) == said(there)
+    assert len(said(here)) == 2

@@ -315,7 +315,7 @@ def _arrow(events: DataFrame) -> pa.Schema:
     found: list[pa.Field] = []
     for column in events.schema.fields:
         try:
-            found.append(pa.field(column.name, to_arrow_type(column.dataType)))
+            found.append(pa.field(column.name, to_arrow_type(column.dataType, timezone="UTC")))
         except PySparkException:
             found.append(pa.field(column.name, pa.null()))
     return pa.schema(found)
