@@ -33,8 +33,9 @@ from covey.relations.growing_arrays import grown
 from covey.relations.value_sets import ValueSet
 
 RELATED_VARIABLES: Final = 512
-"""Variables of one attribute whose relation is kept: a quarter of a megabyte. Enlarging a larger square takes longer than
-anybody should wait (80 ms at 2,048); without one, insertions took up to a tenth longer, on a machine with other work."""
+"""Variables of one attribute whose relation is kept: a quarter of a megabyte. Enlarging a larger square takes longer
+than anybody should wait (80 ms at 2,048); without one, insertions took up to a tenth longer, on a machine with other
+work."""
 
 RELATION_BYTES: Final = 1 << 26
 """Bytes of all relations of a table together."""
