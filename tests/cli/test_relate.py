@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from covey import relate
 from covey.language import parse
 from tests.cli.conftest import Outcome
 
@@ -65,3 +66,11 @@ def test_a_mistake_has_a_caret(covey: Run) -> None:
     assert done.code == 1
     assert done.err == "covey: => is not an operator; did you mean >=?\n  price => 5\n        ^\n"
     assert covey("relate", "price < 5").code == 1
+
+
+def test_a_relation_prints_as_the_command_does(covey: Run) -> None:
+    texts = "at > TIMESTAMP '2026-01-01'", "at > TIMESTAMP '2026-01-02'"
+    found = str(relate(*texts))
+    assert covey("relate", *texts).out == f"{found}\n"
+    assert found.startswith("A covers B: every event that matches B matches A.\n")
+    assert '  matches A, not B: {"at": "2026-01-0' in found

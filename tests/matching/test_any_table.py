@@ -340,3 +340,10 @@ def test_batches_are_tallied_together_whether_rules_are_compiled_or_not(named: t
     for batch in batches:
         index.match_batch(batch).add_to(tally)
     assert tally.fired() == {named(0): 500, named(1): 502, named(2): 500, named(3): 501}
+
+
+def test_a_report_of_adding_is_for_people_too() -> None:
+    index = Index()
+    assert str(index.add_many({"a": "x = 1", "b": "x = 2"})) == "2 subscriptions added"
+    said = str(index.add_many({"c": "x = 3", "d": "x =>"}, on_error="skip"))
+    assert said.startswith("1 subscriptions added; 1 can't be:\nrow 1, id 'd': => is not an operator")

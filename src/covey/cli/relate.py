@@ -20,14 +20,8 @@ def run(options: RelateOptions) -> int:
     if schema is not None:
         f, g = schema.check(f), schema.check(g)
     found = relate(f, g, semantics=options.semantics or "sql", schema=schema)
-    print(json.dumps(_to_dict(found), ensure_ascii=False) if options.json else _in_words(found))
+    print(json.dumps(_to_dict(found), ensure_ascii=False) if options.json else found)
     return 0
-
-
-def _in_words(found: Relation) -> str:
-    shown = (("matches A, not B", found.only_f), ("matches B, not A", found.only_g), ("matches both", found.both))
-    lines = [f"  {what}: {_json(event)}" for what, event in shown if event is not None]
-    return "\n".join([found.sentence("A", "B"), *lines])
 
 
 def _to_dict(found: Relation) -> dict[str, Any]:
@@ -40,10 +34,6 @@ def _to_dict(found: Relation) -> dict[str, Any]:
         "only_b": _plain_event(found.only_g),
         "both": _plain_event(found.both),
     }
-
-
-def _json(event: dict[str, Value | None]) -> str:
-    return json.dumps(_plain_event(event), ensure_ascii=False)
 
 
 def _plain_event(event: dict[str, Value | None] | None) -> dict[str, Any] | None:

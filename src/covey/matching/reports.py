@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from covey.errors import CoveyError
 from covey.filters import Semantics
@@ -19,18 +19,29 @@ class AddReport:
     added: int
     errors: list[BadSubscription]
 
+    def __str__(self) -> str:
+        """For people: how many were added, and what is wrong with the others."""
+        said = f"{self.added:,} subscriptions added"
+        return f"{said}; {len(self.errors):,} can't be:\n{_listed(self.errors)}" if self.errors else said
+
 
 class AddManyError(CoveyError):
     """Some rows of `add_many` are bad; nothing was added. `errors` has every one of them."""
 
-    _SHOWN = 10
-
     def __init__(self, errors: list[BadSubscription]) -> None:
         self.errors = errors
-        lines = [f"row {bad.row}, id {bad.id!r}: {bad.error}" for bad in errors[: self._SHOWN]]
-        if len(errors) > self._SHOWN:
-            lines.append(f"… and {len(errors) - self._SHOWN:,} more (see .errors)")
-        super().__init__(f"{len(errors):,} subscriptions can't be added, so none was:\n" + "\n".join(lines))
+        super().__init__(f"{len(errors):,} subscriptions can't be added, so none was:\n{_listed(errors)}")
+
+
+SHOWN: Final = 10
+"""Bad subscriptions that a text names."""
+
+
+def _listed(errors: list[BadSubscription]) -> str:
+    lines = [f"row {bad.row}, id {bad.id!r}: {bad.error}" for bad in errors[:SHOWN]]
+    if len(errors) > SHOWN:
+        lines.append(f"… and {len(errors) - SHOWN:,} more (see .errors)")
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)

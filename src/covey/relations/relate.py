@@ -8,7 +8,9 @@ interpreter before they are given out; one that failed there would make the rela
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from datetime import datetime
 from html import escape
 
 from covey.events.meaning import Meaning
@@ -53,6 +55,13 @@ class Relation:
             if event is not None
         )
         return f"<div>{escape(self.sentence())}<table>{rows}</table></div>"
+
+    def __str__(self) -> str:
+        """For people: the relation in words, and the events that show it."""
+        shown = (("matches A, not B", self.only_f), ("matches B, not A", self.only_g), ("matches both", self.both))
+        found = [(what, event) for what, event in shown if event is not None]
+        lines = [f"  {what}: {json.dumps(event, ensure_ascii=False, default=_plain)}" for what, event in found]
+        return "\n".join([self.sentence(), *lines])
 
     def sentence(self, f: str = "A", g: str = "B") -> str:
         """The relation in words."""
@@ -106,3 +115,8 @@ def relate(
 
 def _negated(answer: bool | None) -> bool | None:
     return None if answer is None else not answer
+
+
+def _plain(value: object) -> str:
+    """What JSON has no value for: a time."""
+    return value.isoformat() if isinstance(value, datetime) else str(value)

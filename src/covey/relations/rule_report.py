@@ -96,8 +96,9 @@ class RuleReport:
         for kind, said in self._named().items():
             if said:
                 more = f", and {len(said) - SHOWN:,} more" if len(said) > SHOWN else ""
-                shown = (", " if kind != "cannot_fire" else "\n    ").join(said[:SHOWN])
-                lines.append(f"{len(said):>6,} {kind.replace('_', ' ')} ({_KINDS[kind]}): {shown}{more}")
+                apart = kind == "cannot_fire"  # whose reasons are long
+                shown = "".join(f"\n    {one}" for one in said[:SHOWN]) if apart else f" {', '.join(said[:SHOWN])}"
+                lines.append(f"{len(said):>6,} {kind.replace('_', ' ')} ({_KINDS[kind]}):{shown}{more}")
         if self.undecided:
             lines.append(f"{self.undecided:>6,} too large to be held against all others")
         return "\n".join(lines)
