@@ -108,10 +108,10 @@ def held(index: Index, columns: TableColumns) -> tuple[Index, list[BadSubscripti
 
 
 def _asked(index: Index, columns: TableColumns) -> tuple[Index, list[BadSubscription]]:
-    rows = list(index.rows())
     wrong = columns.unfit(constants_of(index))
     if not wrong:
         return index, []
+    rows = list(index.rows())
     bad: list[BadSubscription] = []
     read: dict[int, Filter] = {}
     for row in naming([text for _, text in rows], wrong).nonzero()[0].tolist():
