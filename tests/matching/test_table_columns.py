@@ -77,3 +77,14 @@ def test_an_index_that_fits_is_taken_as_it_is() -> None:
     index = Index()
     index.add_many({"a": "status > 5", "b": "path = 'x' AND at > TIMESTAMP '2026-01-01'"})
     assert held(index, TableColumns([TABLE])) == (index, [])
+
+
+def test_one_among_many_is_found() -> None:
+    texts = {n: f"status = {n % 600} AND path = 'p{n}'" for n in range(2_000)}
+    texts |= {777: "status = '7' AND path = 'p777'", 1_234: "statis = 5"}
+    index = Index()
+    index.add_many(texts)
+    index, bad = held(index, TableColumns([TABLE]))
+    assert [one.id for one in bad] == [1_234]
+    assert list(index.ids()) == [n for n in texts if n != 1_234]
+    assert index.match({"status": 7, "path": "p777"}) == [777]

@@ -7,9 +7,9 @@ a number), or refused. Events as JSON or XML have no columns: what one lacks is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -24,6 +24,10 @@ from covey.matching.bulk.rows import BadSubscription
 from covey.matching.constants import constants_of, naming
 from covey.matching.index import Index
 
+FEW: Final = 256
+"""Rows that are read one by one."""
+PARTS: Final = 16
+"""Parts that more rows are looked at in."""
 _CODES: Final = {
     Kind.NUMBER: NUMBER, Kind.STRING: STRING, Kind.BOOLEAN: BOOLEAN, Kind.TIMESTAMP: TIMESTAMP,
 }  # fmt: skip
@@ -114,7 +118,8 @@ def _asked(index: Index, columns: TableColumns) -> tuple[Index, list[BadSubscrip
     rows = list(index.rows())
     bad: list[BadSubscription] = []
     read: dict[int, Filter] = {}
-    for row in naming([text for _, text in rows], wrong).nonzero()[0].tolist():
+    named = naming([text for _, text in rows], wrong).nonzero()[0].tolist()
+    for row in _suspects(rows, named, columns):
         id, condition = rows[row][0], index.filter(rows[row][0])
         error = columns.refusal(condition)
         if error is not None:
@@ -128,6 +133,21 @@ def _asked(index: Index, columns: TableColumns) -> tuple[Index, list[BadSubscrip
     made = Index(semantics=index.semantics, nan_is_missing=index.nan_is_missing)
     made.add_many([(id, read.get(row, text)) for row, (id, text) in enumerate(rows)])
     return made, bad
+
+
+def _suspects(rows: Sequence[tuple[Any, str]], places: list[int], columns: TableColumns) -> Iterator[int]:
+    """Those of some places whose rows may not fit: an index of a part that fits says so of all of it at once, in less
+    time than reading the part's texts one by one."""
+    if len(places) <= FEW:
+        yield from places
+        return
+    size = -(-len(places) // PARTS)
+    for first in range(0, len(places), size):
+        part = places[first : first + size]
+        trial = Index()
+        trial.add_many([rows[place] for place in part])
+        if columns.unfit(constants_of(trial)):
+            yield from _suspects(rows, part, columns)
 
 
 def _tested(condition: Filter) -> Iterator[str]:
