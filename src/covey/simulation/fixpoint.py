@@ -25,6 +25,7 @@ NEWS = [{META: what, "broker": "b00", "client": "c0", "id": "s0", "filter": "TRU
 """Brokers' own events."""
 WORLD = [
     *NEWS,
+    {"client": "c0"},
     *(
         {name: value for name, value in (("k", kind), ("p", price)) if value is not None}
         for kind, price in product((*KINDS, "z", None), (*range(-1, 31), None))
