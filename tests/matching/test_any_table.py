@@ -338,7 +338,7 @@ def test_batches_are_tallied_together_whether_rules_are_compiled_or_not(named: t
     tally = Tally()
     batches = [[{"x": 1}, {"x": 3}], [{"x": x % 4} for x in range(2_000)], [{"x": 1}], [{"y": 1}]]
     for batch in batches:
-        index.match_batch(batch).add_to(tally)
+        tally.add(index.match_batch(batch))
     assert tally.fired() == {named(0): 500, named(1): 502, named(2): 500, named(3): 501}
 
 

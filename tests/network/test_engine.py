@@ -392,9 +392,9 @@ async def test_a_broker_that_raises_is_restored_after_the_commit_and_stopped_whe
         # What was taken before is committed first, and its answer comes before the end.
         assert (engine.counts.restarts, other.messages, other.closed) == (restart, [], None)
         journal.commit()
+        await turns()
         assert other.messages == [Confirmed(1)]
         assert other.closed == box.closed == ("the broker restarts; connect again", RESTARTING)
-        await turns()
     session = engine.open_client("ann", Permissions(), Box())
     engine.say(session, "no message")  # type: ignore[arg-type]
     with pytest.raises(NetworkError, match="a defect"):

@@ -139,7 +139,7 @@ def _add(totals: Totals, batch: EventBatch, found: Matches) -> None:
     totals.events += len(batch)
     totals.matched_events += int(np.count_nonzero(found.counts()))
     totals.matches += len(found)
-    found.add_to(totals.tally)
+    totals.tally.add(found)
 
 
 def _conclude(options: MatchOptions, totals: Totals, unused: Report, unread: Report, *, on_screen: bool) -> None:

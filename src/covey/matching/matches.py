@@ -62,9 +62,13 @@ class Tally:
         self._others: Counter[Any] = Counter()
         self._integers = False
 
-    def add(self, segment: Named, ordinals: NDArray[np.int32], *, integers: bool) -> None:
-        """Count matches of one segment."""
-        self._integers = integers
+    def add(self, matches: Matches) -> None:
+        """Count the matches of a batch, too."""
+        self._integers = matches._integers
+        for part in matches._parts:
+            self._add_part(matches._segments[part.segment], part.ordinals)
+
+    def _add_part(self, segment: Named, ordinals: NDArray[np.int32]) -> None:
         if isinstance(segment, Ids):  # made for one batch
             self._others.update(segment.id_list[ordinal] for ordinal in ordinals.tolist())
             return
@@ -166,11 +170,6 @@ class Matches:
         counts = np.bincount(found.indices.to_numpy(zero_copy_only=False), minlength=len(found.dictionary))
         ids = found.dictionary.to_pylist()
         return {ids[place]: int(counts[place]) for place in np.argsort(-counts, kind="stable") if counts[place]}
-
-    def add_to(self, tally: Tally) -> None:
-        """Count these matches too."""
-        for part in self._parts:
-            tally.add(self._segments[part.segment], part.ordinals, integers=self._integers)
 
     def to_pandas(self) -> Any:
         """`pairs()` as a DataFrame of pandas."""

@@ -152,7 +152,7 @@ class Reporter:
         if missing and isinstance(batch, list):
             batch = list(map(without_nan, batch))
         found = self._index.match_batch(batch, progress=progress)
-        found.add_to(self._tally)
+        self._tally.add(found)
         self._seen.look(batch)
         self._events = (self._events or 0) + found.events
 

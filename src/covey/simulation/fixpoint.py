@@ -24,14 +24,11 @@ from covey.simulation.scenarios import KINDS
 NEWS = [{META: what, "broker": "b00", "client": "c0", "id": "s0", "filter": "TRUE"} for what in (*CAME, *WENT)]
 """Brokers' own events."""
 WORLD = [
-    *NEWS,
-    {"client": "c0"},
-    *(
-        {name: value for name, value in (("k", kind), ("p", price)) if value is not None}
-        for kind, price in product((*KINDS, "z", None), (*range(-1, 31), None))
-    ),
+    {name: value for name, value in (("k", kind), ("p", price)) if value is not None}
+    for kind, price in product((*KINDS, "z", None), (*range(-1, 31), None))
 ]
-"""Every event that filters of scenarios can tell apart."""
+"""Every event of clients that filters of scenarios can tell apart."""
+_TOLD_APART = [*WORLD, *NEWS, {"client": "c0"}]
 
 Views = dict[tuple[str, str], LinkView]
 
@@ -147,4 +144,4 @@ def _matched(filters: Iterable[Filter]) -> int:
 
 @lru_cache(maxsize=20_000)
 def _matched_by(condition: Filter) -> int:
-    return sum(1 << at for at, event in enumerate(WORLD) if condition.matches(event))
+    return sum(1 << at for at, event in enumerate(_TOLD_APART) if condition.matches(event))

@@ -129,3 +129,10 @@ def test_ranges_around_constants_reach_a_tenth_beyond_them() -> None:
 def test_a_range_that_is_none_is_an_error(given: Any) -> None:
     with pytest.raises(CoveyError, match="'x'"):
         Uniform({"x": given})
+
+
+def test_the_first_instant_that_there_is_ends_a_range() -> None:
+    late, early = parse("NOT t = TIMESTAMP '0001-01-01 00:00:00Z'"), parse("t = TIMESTAMP '1970-01-01 00:00:00Z'")
+    assert merge([early, late], imperfect=True).degree == pytest.approx(0.0)
+    first = parse("t >= TIMESTAMP '0001-01-01 00:00:00Z'")
+    assert imperfect_degree(first, [late]) == pytest.approx(0.0)

@@ -63,10 +63,13 @@ class _Span:
         step = 0
         if self.integer:
             inside, step = inside.integers(), 1
+        low, high = _number(self.low), _number(self.high)
+        # An end that isn't known is that of all values of the kind, and so of the range.
         widths = (
-            _number(interval.high) - _number(interval.low) + step for interval in inside.intervals(integer=self.integer)
+            _number(interval.high, high) - _number(interval.low, low) + step
+            for interval in inside.intervals(integer=self.integer)
         )
-        return sum(widths) / (_number(self.high) - _number(self.low) + step)
+        return sum(widths) / (high - low + step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +160,9 @@ def _both(left: Conjunction, right: Conjunction) -> Conjunction:
     return conjunction_from(sets.items())
 
 
-def _number(end: Scalar | None) -> float:
-    assert end is not None, "inside a range both ends are known"
+def _number(end: Scalar | None, otherwise: float = math.nan) -> float:
+    if end is None:
+        return otherwise
     return microseconds(end) if isinstance(end, datetime) else float(end)
 
 
