@@ -1,6 +1,8 @@
 """Hypothesis: the same examples in every `make test`, other ones in `make fuzz`; a busy machine is no failure.
 
-Every Spark that a test starts, in whatever process, lives for seconds only: its Java needn't optimise what it runs.
+Every Spark that a test starts, in whatever process, lives for seconds only: its Java needn't optimise what it runs, and
+Spark needn't write and compile Java for each query, which takes longer than all else. `make test-long` has it do so, as
+people's Spark does.
 """
 
 from __future__ import annotations
@@ -23,11 +25,15 @@ settings.register_profile(
 settings.register_profile("fuzz", deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 settings.load_profile("fuzz" if "COVEY_FUZZ_EXAMPLES" in os.environ else "test")
 
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+INTERPRETED = "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     rooms.register(config)
+    os.environ.setdefault(
+        "SPARK_SUBMIT_OPTS", QUICK_JAVA if config.option.markexpr == "long" else f"{QUICK_JAVA} {INTERPRETED}"
+    )
 
 
 # Before pytest leaves out what `-m` doesn't ask for.
