@@ -47,6 +47,7 @@ def test_its_output_goes_to_a_file(cold: dict[str, str], tmp_path: Path) -> None
     shows_all(log.read_text(), tmp_path)
 
 
+@pytest.mark.long
 def test_its_output_goes_to_a_pipe_and_java_is_that_of_a_package(cold: dict[str, str], tmp_path: Path) -> None:
     environment = without_java(tmp_path) | {"NUMBA_CACHE_DIR": cold["NUMBA_CACHE_DIR"]}
     done = subprocess.run(

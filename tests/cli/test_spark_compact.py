@@ -52,6 +52,7 @@ def test_every_subscription_is_behind_one_row_of_the_smaller_table(
     assert all(candidates[row["event"]] >= set(row["subscriptions"]) for row in match(covey, table, events))
 
 
+@pytest.mark.long
 def test_mergers_may_be_imperfect_by_a_profile_and_advertisements(
     covey: Run, table: Path, events: Path, tmp_path: Path
 ) -> None:

@@ -325,6 +325,7 @@ def test_the_verdict_on_false_positives_follows_the_rows() -> None:
     assert imperfect_merging.figure_15(GivenLab(thresholds(BENT, 0.9, 0.9))).verdict == "does not hold"
 
 
+@pytest.mark.long
 def test_a_figure_runs_as_spark_tasks(spark: Any, tmp_path: Path) -> None:
     lab = Lab(spark, tmp_path, name="figure 13", scale=0.01)
     outcome = modified_bdds.figure_13(lab)

@@ -23,6 +23,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from covey.history import Profile
 from tests.network.certificates import needs_openssl
 from tests.network.overlay import Overlay, Settings, line, overlay, ring
@@ -232,6 +234,7 @@ def test_a_line_on_loopback_with_covering_and_adaptive_filtering(tmp_path: Path)
     run(Loopback(*line(5)), tmp_path, settings, seed=SEED, both_open=False, ordered=True)
 
 
+@pytest.mark.long
 def test_a_ring_on_loopback_with_subsumption_pruning_and_adaptive_filtering(tmp_path: Path) -> None:
     settings = {
         "strategy": "subsumption", "profile": profile(tmp_path), "subsumption": {"space": SPACE},
@@ -240,6 +243,7 @@ def test_a_ring_on_loopback_with_subsumption_pruning_and_adaptive_filtering(tmp_
     run(Loopback(*ring(5)), tmp_path, settings, seed=SEED + 1, both_open=True, ordered=False)
 
 
+@pytest.mark.long
 @needs_openssl
 def test_a_line_in_namespaces_with_merging_and_pruning(tmp_path: Path) -> None:
     needs_namespaces()

@@ -250,6 +250,7 @@ def fresh(tmp_path: Path) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.long
 def test_from_a_topic_to_a_topic_each_event_is_matched_once_though_a_worker_is_killed(
     fresh: str, tmp_path: Path
 ) -> None:

@@ -18,7 +18,8 @@ from tests.network.running import broker, in_loop, linked, until
 from tests.spark.test_compact import events, subscriptions
 
 
-@pytest.mark.parametrize("imt", [pytest.param(0.0, marks=pytest.mark.long), 0.2])
+@pytest.mark.long  # the page on loading has some of it
+@pytest.mark.parametrize("imt", [0.0, 0.2])
 def test_index_compacted_table_and_profile_come_from_spark(spark: SparkSession, tmp_path: Path, imt: float) -> None:
     given, past, sample = subscriptions(150, 3), events(500, 1), events(80, 2)
     table = spark.createDataFrame(given, "id string, filter string")

@@ -53,6 +53,7 @@ def test_a_session_that_runs_is_returned(spark: SparkSession) -> None:
     assert spark.conf.get("spark.driver.bindAddress") == "127.0.0.1"
 
 
+@pytest.mark.long
 def test_everything_works_through_spark_connect(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     environment["SPARK_TESTING"] = "1"  # a port that is free, instead of the one that is Connect's by default
