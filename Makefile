@@ -24,8 +24,7 @@ jars: setup
 demo: setup
 	$(BIN)/covey demo
 
-# All but what takes minutes by itself. Two processes more than two cores, since half of the time they wait for brokers
-# and for Java:
+# All but what takes minutes by itself. Two processes more than two cores, since some wait for brokers and for Java:
 # tests/dealing.py says which tests are where.
 test: setup lint
 	$(BIN)/python -m pytest -n 4 -m "not long"

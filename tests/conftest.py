@@ -1,8 +1,7 @@
 """Hypothesis: the same examples in every `make test`, other ones in `make fuzz`; a busy machine is no failure.
 
 Every Spark that a test starts, in whatever process, lives for seconds only: its Java needn't optimise what it runs, and
-Spark needn't write and compile Java for each query, which takes longer than all else. `make test-long` has it do so, as
-people's Spark does.
+Spark needn't write and compile Java for each query. `make test-long` has it do so, as people's Spark does.
 """
 
 from __future__ import annotations

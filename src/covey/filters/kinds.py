@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
-from covey.filters.predicates import ArrayContains, Between, Compare, ElementTest, In, Predicate, TextTest
+from covey.filters.predicates import (
+    ArrayContains,
+    Between,
+    Compare,
+    ElementTest,
+    In,
+    Predicate,
+    TextTest,
+    compared_with,
+)
 from covey.filters.values import Kind, Value, kind_of
 
 HELD: Final = {kind: f"{kind.value}s" for kind in Kind}
@@ -20,25 +29,13 @@ def met_by(test: Predicate) -> frozenset[Kind] | None:
     """The kinds of values that can meet a test; None where any can."""
     match test:
         case Compare() | Between() | In():
-            return frozenset(kind_of(value) for value in _constants(test) if value is not None)
+            return frozenset(kind_of(value) for value in compared_with(test) if value is not None)
         case TextTest():
             return frozenset((Kind.STRING, Kind.LIST))
         case ArrayContains() | ElementTest():
             return frozenset((Kind.LIST,))
         case _:
             return None
-
-
-def _constants(test: Predicate) -> tuple[Any, ...]:
-    match test:
-        case Compare(_, _, value):
-            return (value,)
-        case Between(_, low, high):
-            return (low, high)
-        case In(_, values):
-            return tuple(values)
-        case _:
-            return ()
 
 
 def asked_kind(wanted: frozenset[Kind]) -> Kind:
@@ -62,7 +59,7 @@ def remedy(test: Predicate, held: frozenset[Kind], wanted: frozenset[Kind]) -> s
         return f'{quoted}give a schema with {{"{name}": "{SCHEMA[kind]}"}}, or write CAST({name} AS {SQL[kind]})'
     if kind is Kind.STRING and isinstance(test, TextTest) and len(held) == 1 and Kind.LIST not in held:
         return f"write CAST({name} AS STRING)"
-    if kind is Kind.STRING and held == {Kind.NUMBER} and all(map(_is_number, _constants(test))):
+    if kind is Kind.STRING and held == {Kind.NUMBER} and all(map(_is_number, compared_with(test))):
         return f'write the constant without quotes, or give a schema with {{"{name}": "string"}} for CSV'
     return f"compare it with {HELD[min(held, key=lambda kind: kind.value)]}"
 

@@ -505,3 +505,15 @@ def one_kind(attribute: str, values: Iterable[Scalar | None], what: str) -> Kind
         names = " and ".join(sorted(kind.value for kind in kinds))
         raise FilterTypeError(f"{what} on {attribute!r} mix {names}; use values of one kind")
     return kinds.pop() if kinds else None
+
+
+def compared_with(test: Predicate) -> tuple[Scalar | None, ...]:
+    """The constants that a comparison, a range or a list of values has; none for other tests."""
+    match test:
+        case Compare(_, _, value):
+            return (value,)
+        case Between(_, low, high):
+            return (low, high)
+        case In(_, values):
+            return tuple(values)
+    return ()

@@ -22,7 +22,7 @@ import numpy as np
 from covey.errors import CoveyError
 from covey.events.meaning import Meaning
 from covey.filters.algebra import FALSE, TRUE, Filter, leaves
-from covey.filters.predicates import Between, Compare, In, Predicate
+from covey.filters.predicates import Predicate, compared_with
 from covey.filters.terms import is_path
 from covey.filters.values import Scalar
 from covey.matching import Index
@@ -60,7 +60,7 @@ class Member:
         yield self.event
         for leaf in islice(leaves(self.condition), FEW):
             if isinstance(leaf, Predicate) and is_path(leaf.attribute):
-                for value in _constants(leaf):
+                for value in compared_with(leaf)[:FEW]:
                     if value is not None:
                         yield from ({**self.event, leaf.attribute: one} for one in _around(value))
 
@@ -166,17 +166,6 @@ class _Examination:
         answers = np.zeros((len(members), len(events)), np.bool_)
         answers[found["subscription"].to_numpy(), found["event"].to_numpy()] = True
         return [row.tobytes() for row in np.packbits(answers, axis=1)]
-
-
-def _constants(test: Predicate) -> tuple[Scalar | None, ...]:
-    match test:
-        case Compare(_, _, value):
-            return (value,)
-        case Between(_, low, high):
-            return (low, high)
-        case In(_, values):
-            return values[:FEW]
-    return ()
 
 
 def _around(value: Scalar) -> tuple[Scalar, ...]:

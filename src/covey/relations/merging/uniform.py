@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from covey.errors import CoveyError
 from covey.events.meaning import Meaning
 from covey.filters.algebra import Filter, Or, leaves
-from covey.filters.predicates import Between, Compare, In, Predicate
+from covey.filters.predicates import Predicate, compared_with
 from covey.filters.semantics import Semantics
 from covey.filters.values import Kind, Scalar, instant, kind_of, microseconds, normalise
 from covey.history.chances import EventSample
@@ -187,13 +187,9 @@ def _scalar(value: Any) -> Scalar | None:
 
 
 def _constants(leaf: Predicate) -> tuple[Scalar | None, ...]:
-    match leaf:
-        case Compare(_, _, value):
-            return (value,)
-        case Between(_, low, high):
-            return (low, high)
-        case In(_, values):
-            return values
+    compared = compared_with(leaf)
+    if compared:
+        return compared
     text = getattr(leaf, "text", None)
     return (text,) if isinstance(text, str) else ()
 
