@@ -464,8 +464,11 @@ def test_readers_wait_while_too_much_waits_for_the_broker_or_the_disk(
         session = engine.open_client("ann", Permissions(), Box())
         for number in range(3):
             engine.say(session, Renew(number))
+        on_disk = limits.waiting_records == 3
+        if on_disk:
+            await until(lambda: sum(len(records) for records, _ in journal.waiting) == 3)
         waiting = asyncio.create_task(engine.room(session))
-        if limits.waiting_records == 3:
+        if on_disk:
             await turns()
             assert not waiting.done()
             journal.commit()
