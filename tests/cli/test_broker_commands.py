@@ -249,3 +249,19 @@ def test_neighbours_are_added_listed_and_removed(covey: Callable[..., Outcome], 
     refused = covey("peer", "remove", "b")
     assert (refused.code, refused.err) == (1, f"covey: {url}: 'b' is no neighbour of a (HTTP 404)\n")
     assert "must start with ws://" in covey("peer", "add", "b", "http://x").err
+
+
+def test_hits_lists_what_subscriptions_matched(covey: Callable[..., Outcome], url: str) -> None:
+    with connect(url, name="ann") as ann:
+        ann.subscribe("price < 10", id="cheap")
+        ann.subscribe("price > 1000", id="dear")
+        covey("pub", '{"price": 5}', '{"price": 50}', '{"price": 7}')
+        assert covey("hits").out.splitlines() == [
+            "hits  client  id     filter",
+            "   2  ann     cheap  price < 10",
+            "   0  ann     dear   price > 1000",
+            "2 subscriptions of clients of a, 2 hits; 1 without any",
+        ]
+        assert [row["id"] for row in covey("hits", "--fewest", "-n", "1", "--json").rows[0]["rows"]] == ["dear"]
+        assert "there is no client 'bob'" in covey("hits", "--client", "bob").err
+    assert covey("hits").out == "0 subscriptions of clients of a, 0 hits\n"

@@ -221,6 +221,7 @@ async def test_a_client_that_takes_nothing_is_slow_and_one_that_left_is_away() -
             assert [row["client"] for row in (await look.get("clients", state="slow"))["rows"]] == ["sam"]
             assert (await look.get("clients", q="DOR"))["total"] == 1
             claim = (await look.get("claims", client="dora"))["rows"][0]
+            assert claim["hits"] == 50
             assert (claim["id"], claim["filter"], claim["durable"], claim["lease"]) == ("kept", "x >= 0", True, 900)
             assert (await look.answer("claims", client="nobody"))[0] == 400
 

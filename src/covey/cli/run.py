@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "advertise": ("broker.advertise", "run"),
     "status": ("broker.status", "status"),
     "routes": ("broker.status", "routes"),
+    "hits": ("broker.hits", "run"),
     "trace": ("broker.status", "trace"),
     "load subscriptions": ("broker.load", "subscriptions"),
     "load profile": ("broker.load", "profile"),

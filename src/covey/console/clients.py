@@ -82,6 +82,7 @@ class ClientTables:
         return {
             "id": claim.id,
             "filter": claim.text,
+            "hits": claim.hits,
             "durable": claim.durable,
             "lease": claim.lease,
             "left": None if claim.expires_at is None else self._left(claim.expires_at),

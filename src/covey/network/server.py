@@ -32,6 +32,7 @@ from covey.network.errors import (
 from covey.network.event_streams import EventStreams
 from covey.network.extensions import Extension, ServerParts
 from covey.network.frames import TOO_LARGE
+from covey.network.hits import Hits
 from covey.network.http_api import HttpApi
 from covey.network.http_log import HttpLog
 from covey.network.identity import Identity
@@ -212,6 +213,7 @@ class Server:
                 *EventStreams(engine, identity, standing, connections).routes(),
                 *HttpApi(engine, identity).routes(),
                 *Admin(self.config, engine, identity, links, connections).routes(),
+                *Hits(engine, identity).routes(),
                 *Loads(engine, identity).routes(),
                 *neighbours.routes(),
                 *(route for door in self._doors for route in door(parts)),

@@ -48,9 +48,9 @@ class QueueRow(msgspec.Struct, frozen=True, array_like=True):
     subscriptions: list[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Claim:
-    """A subscription or an advertisement."""
+    """A subscription or an advertisement. Another one takes its place where something but the hits changes."""
 
     id: str
     text: str
@@ -64,6 +64,9 @@ class Claim:
     """The load's entry that neighbours hear in its place; empty for none."""
     within: str | None = None
     """The permission that was found to cover it when it was made; None for everything."""
+    hits: int = field(default=0, compare=False)
+    """Events that it matched since the broker was started, or since it got this filter. A figure and no state: what a
+    turn that is taken back has counted stays counted."""
 
     @property
     def outlives_session(self) -> bool:

@@ -202,6 +202,8 @@ class Clients(Remembered):
         old = client.claims[table].get(id)
         within = client.permissions.subscribe if table is Table.SUBSCRIPTIONS else client.permissions.advertise
         new = Claim(id, text, self._context.known.parse(text), durable, lease, self._end(lease), within=within)
+        if old is not None and old.text == text:
+            new.hits = old.hits
         client.claims[table][id] = new
         self._principals.count(client, table, old, new)
         self._note_end(client, table, new)

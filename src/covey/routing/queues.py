@@ -90,6 +90,8 @@ class Queues(Remembered):
                     self.deliver(client, wanted, envelope, size)
                 return
             is_durable |= claim.durable
+        for id in subscriptions:
+            claims[id].hits += 1
         if is_durable:
             self._enqueue(client, subscriptions, envelope)
         elif client.up:

@@ -32,9 +32,10 @@ PLAIN: Final = (str, frozenset, bytes, int, float, bool, type(None), Enum, Filte
 """Values that don't change, or are never changed."""
 NO_STATE: Final = (KnownFilters, Turn, PrunedTable, PruningChoice)
 NO_MEANING: Final = frozenset(
-    {"_ends", "_news", "_gone", "_changed", "_touches", "_stages", "_dirty", "_before", "steps_of", "turn"}
+    {"_ends", "_news", "_gone", "_changed", "_touches", "_stages", "_dirty", "_before", "hits", "steps_of", "turn"}
 )
-"""Attributes that may differ: leases that have ended already or were looked at in vain, and what is to be looked at."""
+"""Attributes that may differ: leases that have ended already or were looked at in vain, what is to be looked at, and
+figures."""
 
 
 class PlantedError(Exception):

@@ -85,6 +85,14 @@ class FiguresOptions(ConnectionOptions):
     json: bool
 
 
+class HitsOptions(FiguresOptions):
+    """Of `covey hits`."""
+
+    client: str | None
+    rows: int
+    fewest: bool
+
+
 class TraceOptions(FiguresOptions):
     """Of `covey trace`."""
 
@@ -143,7 +151,7 @@ def add(commands: Any, positive: Callable[[str], int], filters: Callable[[argpar
     _pub(commands)
     _sub(commands, positive)
     _advertise(commands)
-    _operators(commands)
+    _operators(commands, positive)
     _load(commands, filters)
     _neighbours(commands)
     _token(commands)
@@ -232,16 +240,25 @@ def _advertise(commands: Any) -> None:
     _connection(parser)
 
 
-def _operators(commands: Any) -> None:
+def _operators(commands: Any, positive: Callable[[str], int]) -> None:
     status = commands.add_parser("status", help="a broker in figures")
     routes = commands.add_parser("routes", help="what a broker's neighbours and clients asked for")
+    hits = commands.add_parser(
+        "hits",
+        help="how many events each subscription matched",
+        description="Say how many events the subscriptions of a broker's clients matched since it was started, the "
+        "most first.",
+    )
+    hits.add_argument("--client", metavar="NAME", help="of this client alone")
+    hits.add_argument("-n", "--rows", type=positive, default=20, help="so many subscriptions (20; at most 1,000)")
+    hits.add_argument("--fewest", action="store_true", help="the fewest first: what nobody publishes for")
     trace = commands.add_parser(
         "trace",
         help="say where an event would go, and why",
         description="Say where an event would go if it were published, and why. Nothing is published.",
     )
     trace.add_argument("event", metavar="EVENT", help="a JSON object; - reads standard input")
-    for parser in (status, routes, trace):
+    for parser in (status, routes, hits, trace):
         parser.add_argument("--json", action="store_true", help="print JSON")
         _connection(parser, named=False)
 

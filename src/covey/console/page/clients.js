@@ -14,6 +14,8 @@ function Claims({ client, table, title, empty }) {
   const columns = [
     { name: "Name", show: (row) => row.id },
     { name: "Filter", wide: true, show: (row) => html`<${Filter} text=${row.filter} />` },
+    ...(table === "subscriptions" ? [{ name: "Hits", number: true, show: (row) => number(row.hits),
+      hint: "Events that it matched since the broker was started" }] : []),
     { name: "Lasts", show: (row) => (row.durable ? "durable" : "while connected") },
     { name: "Lease", number: true, show: (row) => (row.left === null ? "none" : `${duration(row.left)} of ${duration(row.lease)}`) },
   ];
