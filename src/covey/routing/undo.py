@@ -96,12 +96,13 @@ class Remembered:
     __slots__ = ()
     _quick: ClassVar[type]
     _slow: ClassVar[type]
-    _containers: ClassVar[dict[str, None]]
+    _containers: ClassVar[tuple[str, ...] | None]
+    """Attributes that hold containers, or nothing yet; None before the first object was looked at."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "_slow" not in cls.__dict__:
-            cls._containers = {}
+            cls._containers = None
             cls._quick = type(cls.__name__, (cls,), {"__slots__": (), "__setattr__": object.__setattr__, "_slow": cls})
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -119,20 +120,20 @@ class Remembered:
 def _saved(record: Remembered) -> Step:
     attributes = getattr(record, "__dict__", None)
     if attributes is not None:
-        if not record._containers:
+        if record._containers is None and attributes:  # without any it is being made
             _note_containers(type(record), attributes)
         return (_return_all, attributes, dict(attributes))
     kind = type(record)
     getter = _getters.get(kind)
     if getter is None:
-        getter = _getters[kind] = attrgetter(*_slots(kind))
+        getter = _getters[kind] = attrgetter(*slots_of(kind))
     try:
         held = getter(record)
     except AttributeError:
         # It is being made: nobody knows it once the step before this one is taken back.
         return (_nothing,)
-    if not kind._containers:
-        _note_containers(kind, dict(zip(_slots(kind), held, strict=True)))
+    if kind._containers is None:
+        _note_containers(kind, dict(zip(slots_of(kind), held, strict=True)))
     return (_return_slots, record, held)
 
 
@@ -141,7 +142,7 @@ def _nothing() -> None:
 
 
 def _note_containers(kind: type[Remembered], held: Mapping[str, Any]) -> None:
-    kind._containers = {name: None for name, value in held.items() if type(value) in _WRAPPERS}
+    kind._containers = tuple(name for name, value in held.items() if value is None or type(value) in _WRAPPERS)
 
 
 def _return_all(attributes: dict[str, Any], before: dict[str, Any]) -> None:
@@ -150,7 +151,7 @@ def _return_all(attributes: dict[str, Any], before: dict[str, Any]) -> None:
 
 
 def _return_slots(record: Remembered, before: tuple[Any, ...]) -> None:
-    for name, value in zip(_slots(record._slow), before, strict=True):
+    for name, value in zip(slots_of(record._slow), before, strict=True):
         object.__setattr__(record, name, value)
 
 
@@ -158,7 +159,8 @@ _getters: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
 _slots_known: dict[type, tuple[str, ...]] = {}
 
 
-def _slots(kind: type) -> tuple[str, ...]:
+def slots_of(kind: type) -> tuple[str, ...]:
+    """The slots of a class and of all that it derives from."""
     known = _slots_known.get(kind)
     if known is None:
         known = _slots_known[kind] = tuple(
@@ -167,12 +169,18 @@ def _slots(kind: type) -> tuple[str, ...]:
     return known
 
 
+def _containers(record: Remembered) -> Iterable[str]:
+    if record._containers is not None:
+        return record._containers
+    attributes = getattr(record, "__dict__", None)
+    return slots_of(type(record)) if attributes is None else list(attributes)
+
+
 def _slow_again() -> None:
     """A turn is over: whoever changed in it writes down its next change, and so do its new containers."""
     for record in _log.quick:
         object.__setattr__(record, "__class__", record._slow)
-        attributes = getattr(record, "__dict__", None)
-        for name in record._containers or (_slots(type(record)) if attributes is None else list(attributes)):
+        for name in _containers(record):
             value = getattr(record, name, None)
             wrapped = _WRAPPED.get(type(value))
             if wrapped is not None:

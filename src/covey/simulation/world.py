@@ -43,7 +43,7 @@ from covey.routing.messages import (
     Work,
 )
 from covey.routing.plain_events import size_of
-from covey.simulation.defects import Trap, differences, state_of
+from covey.simulation.defects import State, Trap, differences, state_of
 
 REQUEST_STEPS = (0, 0, 30, 300, None)
 """Steps that a hurried broker gives a request."""
@@ -287,7 +287,7 @@ class Node:
         else:
             self._perform(outputs)
 
-    def _compare(self, input: Input, before: dict[str, Any], after: dict[str, Any]) -> None:
+    def _compare(self, input: Input, before: State, after: State) -> None:
         for difference in differences(before, after)[:3]:
             if self.listener is not None:
                 self.listener.failed(f"{self.name} after a {type(input).__name__} that raised: {difference}")
