@@ -62,6 +62,8 @@ class Scripted:
         outputs = Outputs()
         if isinstance(input, Publications):
             self.together.append([request.request for request in input.requests])
+            answers = [(request.client, Confirmed(request.request), request.session) for request in input.requests]
+            outputs.sends += [ToClient(*answer) for answer in answers]
             return outputs
         self.inputs.append(input)
         match input:
@@ -166,6 +168,30 @@ async def test_messages_of_a_session_keep_their_order_though_only_some_wait_for_
     assert box.messages == [Confirmed(1), Confirmed(2)]
     journal.commit()
     assert box.messages == [Confirmed(1), Confirmed(2), Confirmed(3)]
+
+
+@in_loop
+async def test_plain_events_do_not_wait_for_rows_that_are_being_committed_but_for_what_their_client_waits_for(
+    scripted: Scripted,
+) -> None:
+    journal, boxes = SlowJournal(), [Box(), Box(), Box()]
+    engine = Engine(CONFIG, journal)
+    ann, bob, carl = (engine.open_client(name, Permissions(), box) for name, box in zip("abc", boxes, strict=True))
+    engine.say(ann, Renew(1))
+    engine.say(bob, Publish(2, [Publication({})]))  # in one turn with a row
+    await turns()
+    engine.say(bob, Publish(3, [Publication({})]))
+    engine.say(carl, Publish(4, [Publication({}, durable=True)]))
+    await turns()
+    engine.say(carl, Publish(5, [Publication({})]))
+    engine.say(ann, Publish(6, [Publication({})]))
+    await turns()
+    assert [box.messages for box in boxes] == [[], [Confirmed(2), Confirmed(3)], []]
+    journal.commit()
+    assert [box.messages for box in boxes[::2]] == [[Confirmed(1), Confirmed(6)], [Confirmed(4), Confirmed(5)]]
+    engine.say(ann, Publish(7, [Publication({})]))
+    await turns()
+    assert boxes[0].messages[-1] == Confirmed(7)
 
 
 @in_loop

@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from covey.network.fair_inputs import SHARE_SECONDS, FairInputs
 from covey.network.sessions import Session
-from covey.routing.messages import Credit, FromClient, FromPeer, Permissions, Ping, Publication, Publish, Tick
+from covey.routing.messages import (
+    Credit,
+    Events,
+    FromClient,
+    FromPeer,
+    PeerDown,
+    Permissions,
+    Ping,
+    Publication,
+    Publish,
+    Tick,
+)
 
 
 def session(name: str, owner: str = "", *, peer: bool = False) -> Session:
@@ -103,7 +114,7 @@ def test_time_comes_first() -> None:
 def test_nothing_is_lost_and_each_session_keeps_its_order(said: list[tuple[str, bool, float]], most: int) -> None:
     inputs, sessions = FairInputs(), {name: session(name) for name in "abcd"}
     for number, (name, publishes, _) in enumerate(said):
-        message = Publish(number, [Publication({})]) if publishes else Credit(number)
+        message = Publish(number, [Publication({}, durable=number % 3 == 0)]) if publishes else Credit(number)
         inputs.put(sessions[name], FromClient(name, message, 1))
     taken: dict[str, list[int]] = {name: [] for name in "abcd"}
 
@@ -116,7 +127,41 @@ def test_nothing_is_lost_and_each_session_keeps_its_order(said: list[tuple[str, 
         who, input = inputs.take()
         note(input)
         if isinstance(input, FromClient) and isinstance(input.message, Publish):
-            for _, other in inputs.take_publications(1, most):
+            for _, other in inputs.take_publications(input.message, most):
+                assert isinstance(other.message, Publish)
+                assert other.message.events[0].durable == input.message.events[0].durable
                 note(other)
         inputs.charge(who, next(costs))
     assert taken == {name: [at for at, (who, _, _) in enumerate(said) if who == name] for name in "abcd"}
+
+
+def test_a_neighbours_plain_events_pass_by_what_it_tells_of_tables_and_nothing_comes_after_its_end() -> None:
+    inputs, link = FairInputs(), session("b", peer=True)
+    for number in range(3):
+        inputs.put(link, FromPeer("b", Ping(number, []), 1))
+    who, _ = inputs.take()
+    inputs.charge(who, 100 * SHARE_SECONDS)
+    inputs.put(link, FromPeer("b", Events([], 1), 1), passes=True)
+    inputs.put(link, FromPeer("b", Events([], 2), 1), passes=True)
+    assert inputs.of(link) == len(inputs) == 4
+    assert inputs.take()[1] == FromPeer("b", Events([], 1), 1)
+    inputs.put_last(link, PeerDown("b", 1))
+    rest = [inputs.take()[1] for _ in range(len(inputs))]
+    assert rest == [
+        FromPeer("b", Ping(1, []), 1), FromPeer("b", Ping(2, []), 1), FromPeer("b", Events([], 2), 1), PeerDown("b", 1)
+    ]  # fmt: skip
+
+
+def test_what_plain_events_of_a_neighbour_cost_is_not_paid_for_by_what_it_tells_of_tables() -> None:
+    inputs, link, other = FairInputs(), session("b", peer=True), session("ann")
+    for number in range(4):
+        say(inputs, other, number)
+        say(inputs, link, number)
+        inputs.put(link, FromPeer("b", Events([], number), 1), passes=True)
+    served = []
+    while inputs:
+        who, input = inputs.take()
+        dear = isinstance(input, FromPeer) and isinstance(input.message, Events)
+        inputs.charge(who, SHARE_SECONDS * (100 if dear else 1))
+        served.append("events" if dear else who.name)  # type: ignore[union-attr]
+    assert served[-3:] == ["events"] * 3

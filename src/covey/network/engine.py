@@ -5,7 +5,8 @@ as fit into a few milliseconds, one when one is there, hundreds under load; publ
 are one input, whoever they come from, so that they are matched together. A turn's rows are submitted to the journal
 together, and its messages wait until the journal says that these rows are committed. Messages keep their order, so
 nothing that a client or a neighbour hears can be undone by a crash. Turns go on while commits are under way; a turn
-without rows is shipped with the commit before it.
+without rows is shipped with the commit before it, but for plain events, which wait for no commit
+(`covey.routing.overtaking`).
 
 What requests put off (covering, merging and the like beyond their budget) is done when nothing waits, and in small
 pieces now and then when something does; where much waits, requests leave all of it for later.
@@ -55,12 +56,14 @@ from covey.routing.messages import (
     ClientUp,
     Deliveries,
     Delta,
+    Events,
     FromClient,
     FromPeer,
     Held,
     Input,
     Measured,
     OperatorMessage,
+    Output,
     PeerDown,
     PeerMessage,
     PeerUp,
@@ -77,6 +80,7 @@ from covey.routing.messages import (
     ToPeer,
     Work,
 )
+from covey.routing.overtaking import Receiver, UnderWay
 from covey.routing.ranges import OWN_REQUESTS
 
 TURN_SECONDS: Final = 0.002
@@ -135,6 +139,17 @@ Mail: TypeAlias = dict[Session, list[Any]]
 
 
 @dataclass(slots=True)
+class Flight:
+    """Rows that are being committed, and what waits for them."""
+
+    records: int
+    mail: Mail
+    in_order: list[Receiver]
+    """Who must not hear anything before it."""
+    began: float
+
+
+@dataclass(slots=True)
 class Counts:
     """What has happened since the start; for metrics."""
 
@@ -190,7 +205,12 @@ class Engine:
         self._inputs = FairInputs()
         self._records: list[Record] = []
         self._mail: Mail = {}
-        self._in_flight: deque[tuple[int, Mail, float]] = deque()
+        self._prompt: Mail = {}
+        """What goes with this turn whatever is being committed."""
+        self._in_order: list[Receiver] = []
+        """Who must not hear anything before `_mail`."""
+        self._under_way = UnderWay()
+        self._in_flight: deque[Flight] = deque()
         self.answers = Histogram()
         """From when inputs are taken up until all that they cause is with the connections, commits included."""
         self._began = 0.0
@@ -282,7 +302,10 @@ class Engine:
 
     def hear(self, session: Session, message: PeerMessage) -> None:
         """A neighbour's message."""
-        self._put(session, FromPeer(session.name, message, session.number))
+        # Before both have said Hello events would be for nobody.
+        link = self.broker.links.get(session.name) if isinstance(message, Events) else None
+        passes = link is not None and link.open and link.session == session.number
+        self._put(session, FromPeer(session.name, message, session.number), passes=passes)
 
     def end(self, session: Session) -> None:
         """A session's connection is gone."""
@@ -367,12 +390,15 @@ class Engine:
 
     # Turns
 
-    def _put(self, session: Session | None, input: Input) -> None:
+    def _put(self, session: Session | None, input: Input, *, passes: bool = False) -> None:
         if self._stopping or self.stopped.done():
             if session is not None and not session.open:
                 session.outlet.close("the broker stops", GOING_AWAY)
             return
-        self._inputs.put(session, input)
+        if isinstance(input, PeerDown) and session is not None:
+            self._inputs.put_last(session, input)
+        else:
+            self._inputs.put(session, input, passes=passes)
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._turn)
@@ -494,7 +520,7 @@ class Engine:
             return self._publish_part(session, first, most, started)
         run = [(session, first)]
         events = {session: len(first.message.events)}
-        for other, input in self._inputs.take_publications(events[session], most):
+        for other, input in self._inputs.take_publications(first.message, most):
             if self._admits(other, input):
                 assert isinstance(input.message, Publish)
                 self.counts.inputs += 1
@@ -526,7 +552,7 @@ class Engine:
         publish = whole.message
         before = self._begun.pop(session, None)
         self._handle(session, Publications.part_of(whole, most, is_first=before is not publish))
-        said = self._mail.get(session, ())
+        said = [*self._prompt.get(session, ()), *self._mail.get(session, ())]
         is_refused = any(isinstance(one, Refused) and one.request == publish.request for one in said)
         if len(publish.events) > most and session.open and not is_refused:
             rest = self._begun[session] = Publish(publish.request, publish.events[most:])
@@ -546,7 +572,7 @@ class Engine:
                 raise BrokenError(defect) from defect
             self._blame(session, defect)
         else:
-            self._collect(outputs)
+            self._collect(outputs, input)
 
     def _blame(self, session: Session, defect: DefectError) -> None:
         """End the session whose input couldn't be taken; the broker is as it was before."""
@@ -638,19 +664,30 @@ class Engine:
         if self._latest.get(session.name) is session:
             del self._latest[session.name]
 
-    def _collect(self, outputs: Outputs) -> None:
-        if outputs.records:
-            self._records += outputs.records
+    def _collect(self, outputs: Outputs, input: Input | None = None) -> None:
         for flaw in outputs.defects:
             self.counts.defects += 1
             log.error("%s: %s", flaw.what, flaw.error, exc_info=flaw.error)
+        sends = outputs.sends
+        if outputs.records and not self._records and not self._in_flight:
+            # What this turn said before hangs on no row.
+            self._prompt, self._mail = self._mail, {}
+        self._records += outputs.records
+        if self._records or self._in_flight:
+            at_once, sends = self._under_way.divide(input, outputs)
+            self._address(at_once, self._prompt)
+            self._in_order += self._under_way.hold(outputs.records, sends)
+        self._address(sends, self._mail)
+
+    def _address(self, sends: list[Output], mail: Mail) -> None:
+        """Put outputs into the mail."""
         number, messages = -1, None
-        for output in outputs.sends:
+        for output in sends:
             if output.session != number:
                 # Outputs come in runs for one session.
                 number = output.session
                 session = self._sessions.get(number)
-                messages = None if session is None else self._mail.setdefault(session, [])
+                messages = None if session is None else mail.setdefault(session, [])
             if messages is None:
                 continue
             if isinstance(output, Deliveries):
@@ -667,19 +704,23 @@ class Engine:
                 messages = None
 
     def _ship(self) -> None:
-        """Let the messages of this turn go once its rows are committed."""
-        records, mail = self._records, self._mail
-        self._records, self._mail = [], {}
+        """Let the messages of this turn go once its rows are committed, and plain events at once."""
+        records, mail, prompt, in_order = self._records, self._mail, self._prompt, self._in_order
+        self._records, self._mail, self._prompt, self._in_order = [], {}, {}, []
+        if prompt:
+            self._deliver(prompt)
+            self.answers.observe(time.perf_counter() - self._began)
         if records:
-            self._in_flight.append((len(records), mail, self._began))
+            self._in_flight.append(Flight(len(records), mail, in_order, self._began))
             self._records_waiting += len(records)
             self._idle.clear()
             self._journal.submit(records, self._reported)
         elif self._in_flight:
-            before = self._in_flight[-1][1]
+            before = self._in_flight[-1]
+            before.in_order += in_order
             for session, messages in mail.items():
-                before.setdefault(session, []).extend(messages)
-        else:
+                before.mail.setdefault(session, []).extend(messages)
+        elif mail or not prompt:
             self._deliver(mail)
             self.answers.observe(time.perf_counter() - self._began)
 
@@ -690,15 +731,16 @@ class Engine:
             self._loop.call_soon_threadsafe(self._committed, error)
 
     def _committed(self, error: Exception | None) -> None:
-        count, mail, began = self._in_flight.popleft()
-        self._records_waiting -= count
+        flight = self._in_flight.popleft()
+        self._under_way.release(flight.in_order)
+        self._records_waiting -= flight.records
         if error is not None:
             self._fail(error)
         else:
             self.counts.commits += 1
-            self.counts.records += count
-            self._deliver(mail)
-            self.answers.observe(time.perf_counter() - began)
+            self.counts.records += flight.records
+            self._deliver(flight.mail)
+            self.answers.observe(time.perf_counter() - flight.began)
         if not self._in_flight:
             self._idle.set()
             if self._restarting and not self._stopping:

@@ -7,8 +7,9 @@ those who have. So a client that says little hardly waits, whatever others have 
 much share the broker's time evenly, whether their inputs are many or costly. New owners and busy ones alternate, so
 that opening sessions without end doesn't starve those who have some.
 
-A neighbour's link carries what many clients say and gets more of the time. What belongs to no session, time above all,
-comes first.
+A neighbour's link carries what many clients say and gets more of the time. Plain events on it have a queue of their
+own, so that they don't wait behind what is told of tables (`covey.routing.overtaking` says why they may pass by). What
+belongs to no session, time above all, comes first.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Final, TypeAlias
 
 from covey.network.sessions import Session
 from covey.routing.messages import FromClient, Input, Publish, Subscribe
+from covey.routing.overtaking import is_plain
 
 SHARE_SECONDS: Final = 0.001
 """What an owner may cost before it is another one's turn."""
@@ -27,7 +29,8 @@ LINK_SHARES: Final = 8
 LARGEST_DEBT: Final = 1.0
 """Seconds of others' time that a costly input is paid back by at most."""
 
-Owner: TypeAlias = Session | str
+Owner: TypeAlias = Session | str | tuple[Session, str]
+"""The last is a neighbour with its plain events."""
 
 
 class _Queue:
@@ -53,12 +56,15 @@ class FairInputs:
         self._busy: deque[_Queue] = deque()
         self._busy_next = False
         self._count = 0
+        self._taken: _Queue | None = None
+        """Where the last input was taken from."""
 
     def __len__(self) -> int:
         return self._count
 
-    def put(self, session: Session | None, input: Input) -> None:
-        """Let an input wait; None for one that belongs to no session."""
+    def put(self, session: Session | None, input: Input, *, passes: bool = False) -> None:
+        """Let an input wait; None for one that belongs to no session. `passes` lets it pass by what else the session
+        has said."""
         if not self._count:
             # Nobody waits, so nobody owes anything.
             self.clear()
@@ -66,7 +72,7 @@ class FairInputs:
         if session is None:
             self._common.append(input)
             return
-        owner = _owner(session)
+        owner = (session, "events") if passes else _owner(session)
         queue = self._queues.get(owner)
         if queue is None:
             share = SHARE_SECONDS * (LINK_SHARES if session.is_peer else 1)
@@ -83,21 +89,33 @@ class FairInputs:
             self._count += 1
             queue.inputs.appendleft((session, input))
 
+    def put_last(self, session: Session, input: Input) -> None:
+        """Let an input wait that nothing of its session may come after, nor what passes by."""
+        passing = self._queues.get((session, "events"))
+        while passing is not None and passing.inputs:
+            self._count -= 1
+            self.put(*passing.inputs.popleft())
+        self.put(session, input)
+
     def of(self, session: Session) -> int:
         """How many inputs of a session's owner wait."""
-        queue = self._queues.get(_owner(session))
-        return 0 if queue is None else len(queue.inputs)
+        queues = (self._queues.get(owner) for owner in (_owner(session), (session, "events")))
+        return sum(len(queue.inputs) for queue in queues if queue is not None)
 
     def take(self) -> tuple[Session | None, Input]:
         """The next input; there must be one."""
         self._count -= 1
+        self._taken = None
         if self._common:
             return None, self._common.popleft()
-        return self._next().inputs.popleft()
+        self._taken = self._next()
+        return self._taken.inputs.popleft()
 
-    def take_publications(self, events: int, most: int) -> Iterator[tuple[Session, FromClient]]:
+    def take_publications(self, like: Publish, most: int) -> Iterator[tuple[Session, FromClient]]:
         """Publications that are next in their queues, one of each owner in turn, until there are `most` events with
-        those that were taken before."""
+        those of one that was taken before. All of them are plain as that one is, or none is: who publishes plain events
+        doesn't wait for others' rows."""
+        events, plain = len(like.events), is_plain(like)
         found = True
         while found and events < most:
             found = False
@@ -109,6 +127,7 @@ class FairInputs:
                     isinstance(input, FromClient)
                     and isinstance(input.message, Publish)
                     and len(input.message.events) <= most
+                    and is_plain(input.message) is plain
                 ):
                     found = True
                     self._count -= 1
@@ -131,7 +150,11 @@ class FairInputs:
 
     def charge(self, session: Session | None, seconds: float) -> None:
         """What an input of a session has cost."""
-        queue = None if session is None else self._queues.get(_owner(session))
+        taken = self._taken
+        if taken is not None and taken.owner == (session, "events"):
+            queue: _Queue | None = taken
+        else:
+            queue = None if session is None else self._queues.get(_owner(session))
         if queue is not None:
             queue.left = max(queue.left - seconds, -LARGEST_DEBT)
 

@@ -1,8 +1,9 @@
 """Simulated time, brokers with disks, and the wires between them. Everything random comes from one generator.
 
-A broker's outputs are committed after a while, in order, and what came with them is sent after that; a crash loses what
-isn't committed, and what was being committed is there as a whole or not at all. A wire carries sessions: first in,
-first out, unless it is lossy. A wire can be cut so that both ends notice, or silently.
+A broker's outputs are committed after a while, in order, and what came with them is sent after that, plain events
+before it; a crash loses what isn't committed, and what was being committed is there as a whole or not at all. A wire
+carries sessions: first in, first out but for plain events, which may pass by other messages, unless it is lossy. A wire
+can be cut so that both ends notice, or silently.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import random
 from collections.abc import Callable
 from itertools import count
 from math import inf
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 from zlib import crc32
 
 from covey.routing.broker import Broker
@@ -29,6 +30,7 @@ from covey.routing.messages import (
     Events,
     FromClient,
     FromPeer,
+    Hello,
     Input,
     Output,
     PeerDown,
@@ -42,6 +44,7 @@ from covey.routing.messages import (
     ToPeer,
     Work,
 )
+from covey.routing.overtaking import Receiver, UnderWay
 from covey.routing.plain_events import size_of
 from covey.simulation.defects import State, Trap, differences, state_of
 
@@ -49,6 +52,8 @@ REQUEST_STEPS = (0, 0, 30, 300, None)
 """Steps that a hurried broker gives a request."""
 WORK_STEPS = (1, 100, 4_000)
 """Steps that there is time for at once."""
+Waiting: TypeAlias = tuple[list[Record], list[Output], list[Receiver]]
+"""Rows to commit, what is sent then, and who must hear nothing before that."""
 RECONNECT = 0.3
 """Seconds between attempts to open a session."""
 
@@ -125,7 +130,8 @@ class Node:
         self._writing: list[Record] = []
         self._is_writing = False
         """Also where there is nothing to write: what waits behind it must not be overtaken."""
-        self._waiting: list[tuple[list[Record], list[Output]]] = []
+        self._waiting: list[Waiting] = []
+        self._under_way = UnderWay()
         self._paused = False
         self._down_for: float | None = None
         self._calm = False
@@ -180,6 +186,7 @@ class Node:
         if self._writing and self.clock.rng.random() < 0.5:
             replay(self.rows, self._writing)
         self.broker, self._writing, self._waiting, self._kept_back = None, [], [], []
+        self._under_way = UnderWay()
         self._gathered = []
         self._is_writing = False
         self._paused = False
@@ -254,7 +261,7 @@ class Node:
             self.listener.took(input)
         steps = None if self.budgets is None else self.budgets.choice(REQUEST_STEPS)
         if self._defect_after is None:
-            self._perform(self.broker.handle(input, self.now, steps))
+            self._perform(self.broker.handle(input, self.now, steps), input)
         else:
             self._take_trapped(input, steps, Trap(self._defect_after))
         self._plan_work()
@@ -285,7 +292,7 @@ class Node:
             self.crash()
             self.start()
         else:
-            self._perform(outputs)
+            self._perform(outputs, input)
 
     def _compare(self, input: Input, before: State, after: State) -> None:
         for difference in differences(before, after)[:3]:
@@ -309,7 +316,7 @@ class Node:
                 self.crash()
                 self.start()
 
-    def _perform(self, outputs: Outputs) -> None:
+    def _perform(self, outputs: Outputs, input: Input | None = None) -> None:
         for flaw in outputs.defects:
             if self.listener is not None:
                 self.listener.failed(f"{self.name}: {flaw.what}: {flaw.error}")
@@ -320,7 +327,11 @@ class Node:
             if not outputs.records and not self._is_writing and not self._waiting:
                 self._send(outputs.sends)
             else:
-                self._waiting.append((outputs.records, outputs.sends))
+                at_once, later = self._under_way.divide(input, outputs)
+                self._send(at_once)
+                if outputs.records or later:
+                    in_order = self._under_way.hold(outputs.records, later)
+                    self._waiting.append((outputs.records, later, in_order))
                 self._write()
         self._plan_tick()
 
@@ -328,22 +339,23 @@ class Node:
         if self._is_writing or not self._waiting:
             return
         batch, self._waiting = self._waiting, []
-        self._writing = [record for records, _ in batch for record in records]
+        self._writing = [record for records, _, _ in batch for record in records]
         self._is_writing = True
-        sends = [send for _, listed in batch for send in listed]
         rng = self.clock.rng
         seconds = rng.uniform(0.001, 0.01) if rng.random() < 0.98 else rng.uniform(0.1, 0.4)
-        self.clock.later(seconds, self._written, self._life, sends)
+        self.clock.later(seconds, self._written, self._life, batch)
         if self._down_for is not None:
             self.clock.later(seconds / 2, self.crash_for, self._down_for)
             self._down_for = None
 
-    def _written(self, life: int, sends: list[Output]) -> None:
+    def _written(self, life: int, batch: list[Waiting]) -> None:
         if life != self._life or self.broker is None:
             return
         replay(self.rows, self._writing)
         self._writing, self._is_writing = [], False
-        self._send(sends)
+        for _, sends, in_order in batch:
+            self._under_way.release(in_order)
+            self._send(sends)
         self._write()
 
     def _send(self, sends: list[Output]) -> None:
@@ -413,6 +425,8 @@ class Wire:
         self._views = {one.name: 0, other.name: 0}
         self._last = {one.name: 0.0, other.name: 0.0}
         self._opened_at = {one.name: 0.0, other.name: 0.0}
+        self._events_last = {one.name: 0.0, other.name: 0.0}
+        """When what plain events must not pass by has arrived at an end: a Hello, and those before."""
         self._session = 0
         self._numbers = count(1)
         self._trying = False
@@ -441,7 +455,7 @@ class Wire:
         self._session = next(self._numbers)
         for name in self._ends:
             when = self._clock.now + self._delay()
-            self._last[name] = self._opened_at[name] = when
+            self._last[name] = self._opened_at[name] = self._events_last[name] = when
             self._clock.at(when, self._opened, name, self._session)
 
     def _opened(self, name: str, session: int) -> None:
@@ -472,8 +486,14 @@ class Wire:
                 self._clock.at(when, self._arrive, receiver, session, message)
             return
         self._on_the_way[receiver] += _size(message)
-        self._last[receiver] = max(self._last[receiver], self._clock.now + self._delay())
-        self._clock.at(self._last[receiver], self._arrive, receiver, session, message)
+        when = self._clock.now + self._delay()
+        if isinstance(message, Events):
+            when = max(self._events_last[receiver], when)
+        if not isinstance(message, Events) or rng.random() < 0.5:
+            when = self._last[receiver] = max(self._last[receiver], when)
+        if isinstance(message, Events | Hello):
+            self._events_last[receiver] = when
+        self._clock.at(when, self._arrive, receiver, session, message)
 
     def say(self, sender: str, message: PeerMessage) -> None:
         """Send what no broker asked to be sent, over the present session."""
