@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 import covey
-from covey.console import filter_questions
+from covey.console import filter_questions, history
 from covey.network import Principal, Security, connect, sign
 from covey.routing.config import BrokerLimits, PruningOptions
 from covey.simulation.uniform_chances import UniformChances
@@ -71,7 +71,8 @@ async def test_a_server_without_the_door_serves_no_page() -> None:
 
 
 PATHS = (
-    "overview", "routes", "routes/told?peer=b", "routes/heard?peer=b", "clients", "claims?client=x", "subscriptions",
+    "overview", "history", "routes", "routes/told?peer=b", "routes/heard?peer=b", "clients", "claims?client=x",
+    "subscriptions",
 )  # fmt: skip
 
 
@@ -224,6 +225,30 @@ async def test_a_client_that_takes_nothing_is_slow_and_one_that_left_is_away() -
             assert claim["hits"] == 50
             assert (claim["id"], claim["filter"], claim["durable"], claim["lease"]) == ("kept", "x >= 0", True, 900)
             assert (await look.answer("claims", client="nobody"))[0] == 400
+
+
+@in_loop
+async def test_the_last_minutes_counters_are_there_for_whoever_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "SAMPLE_SECONDS", 0.01)
+    monkeypatch.setattr(history, "SAMPLES", 20)
+    async with with_console(peers={"b": ""}) as a, broker("b", {"a": a.url}) as b, looking(a) as look:
+        await until(lambda: linked(a, b))
+        async with connect(b.url) as ann, connect(a.url) as pub:
+            asked = await ann.subscribe("x >= 0")
+            own = await ann.subscribe("y >= 0")
+            await pub.publish([{"x": number} for number in range(7)])
+            assert [(await asked.get())["x"] for _ in range(7)] == list(range(7))
+            async with connect(a.url) as late:
+                assert (await late.subscribe("y >= 0")).id
+                await ann.publish([{"y": 1}])
+                assert (await own.get())["y"] == 1
+        counts: list[list[float]] = []
+        while len(counts) < 20 or counts[-1][1:] != [7, 1, 1, 7]:
+            found = await look.get("history")
+            counts = found["samples"]
+        assert found["counted"] == ["published", "delivered", "received", "sent"]
+        assert len(counts) == 20
+        assert counts == sorted(counts)
 
 
 @in_loop

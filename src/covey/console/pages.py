@@ -20,6 +20,7 @@ from covey.console.browser import Browser
 from covey.console.clients import ClientTables
 from covey.console.entrance import Entrance
 from covey.console.filter_questions import FilterQuestions
+from covey.console.history import History
 from covey.console.overview import Overview
 from covey.console.playground import Playground
 from covey.console.route_tables import Tables
@@ -70,6 +71,7 @@ def console(server: ServerParts) -> list[web.RouteDef]:
         *(web.get(f"/console/{name}", asset.serve) for name, asset in assets.items()),
         web.get("/v1/console/who", Entrance(server).who),
         web.get("/v1/console/overview", Overview(server).overview),
+        web.get("/v1/console/history", History(server).history),
         web.get("/v1/console/routes", tables.summary),
         web.get("/v1/console/routes/told", tables.told),
         web.get("/v1/console/routes/heard", tables.heard),

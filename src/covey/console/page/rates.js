@@ -1,6 +1,8 @@
-// Counters become rates: the difference between two answers, over the time between them.
+// Counters become rates: the difference between two answers, over the time between them. What was before the page was
+// loaded, the broker knows.
 
 import { useEffect, useRef, useState } from "./vendor/preact-htm.js";
+import { ask } from "./api.js";
 
 export const HISTORY = 300;
 const SERIES = ["published", "delivered", "received", "sent"];
@@ -37,9 +39,24 @@ function difference(before, now) {
   return rates;
 }
 
+// The rates of the broker's own samples, each over the time since the one before it.
+function past({ counted, samples: rows }) {
+  const found = rows.map(([at, ...counts]) => ({ at, ...Object.fromEntries(counted.map((name, place) => [name, counts[place]])) }));
+  return found.slice(1).map((now, place) => ({ at: now.at, ...difference(found[place], now) }));
+}
+
 export function useRates(overview) {
   const kept = useRef({ before: new Map(), current: new Map(), history: [] });
   const [, redraw] = useState(0);
+  useEffect(() => {
+    // Without it the charts begin now; what keeps the broker from answering is said where its figures are asked for.
+    ask("v1/console/history").then((found) => {
+      const { history } = kept.current;
+      history.unshift(...past(found).filter(({ at }) => !history.length || at < history[0].at));
+      history.splice(0, history.length - HISTORY);
+      redraw((count) => count + 1);
+    }, () => {});
+  }, []);
   useEffect(() => {
     if (!overview) return;
     const { before, current, history } = kept.current;
