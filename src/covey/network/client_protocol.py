@@ -159,10 +159,17 @@ class ClientProtocol:
         return self._ask(make(self._next(), id), repeatable=True)
 
     def publish(
-        self, events: list[dict[str, Any]], *, durable: bool, first: int | None = None, ids: Sequence[str] = ()
+        self,
+        events: list[dict[str, Any]],
+        *,
+        durable: bool,
+        first: int | None = None,
+        ids: Sequence[str] = (),
+        trace: str = "",
     ) -> list[int]:
         """Publish events, in order; gives the numbers of the requests that it takes. `first` is the first event's
-        publication number, where the caller counts, and `ids` are the caller's own for all of them."""
+        publication number, where the caller counts, `ids` are the caller's own for all of them, and `trace` is a
+        `traceparent` that goes with them."""
         if ids and self.broker and not self.knows_ids:
             raise NetworkError(
                 f"the broker {self.broker!r} is older than publish(id=...); publish without, or renew it"
@@ -178,7 +185,7 @@ class ClientProtocol:
             publications.append(Publication(event, durable, number, ids[at] if ids else ""))
         messages: list[tuple[Publish, msgspec.Raw]] = []
         for start in range(0, len(publications), PUBLISH_EVENTS):
-            messages += self._fitting(publications[start : start + PUBLISH_EVENTS])
+            messages += self._fitting(publications[start : start + PUBLISH_EVENTS], trace)
         repeatable = numbered or bool(ids)
         return [self._send(message, packed, repeatable=repeatable) for message, packed in messages]
 
@@ -204,8 +211,8 @@ class ClientProtocol:
             self.outgoing.append(packed)
         return number
 
-    def _fitting(self, publications: list[Publication]) -> list[tuple[Publish, msgspec.Raw]]:
-        message = Publish(self._next(), publications)
+    def _fitting(self, publications: list[Publication], trace: str) -> list[tuple[Publish, msgspec.Raw]]:
+        message = Publish(self._next(), publications, trace)
         try:
             packed = _encode(message)
         except (TypeError, OverflowError, ValueError, RecursionError) as error:
@@ -216,7 +223,7 @@ class ClientProtocol:
         if len(publications) == 1:
             raise NetworkError(f"an event of {len(packed):,} bytes is too large; the limit is {self.most_bytes:,}")
         middle = len(publications) // 2
-        return self._fitting(publications[:middle]) + self._fitting(publications[middle:])
+        return self._fitting(publications[:middle], trace) + self._fitting(publications[middle:], trace)
 
     # What the broker says
 

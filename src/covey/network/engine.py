@@ -45,6 +45,7 @@ from covey.network.limits import DEFAULT_NETWORK_LIMITS, NetworkLimits
 from covey.network.send_buffers import SendBuffers
 from covey.network.sessions import Closing, Outlet, Session
 from covey.network.set_aside import described
+from covey.network.spans import spans_of
 from covey.network.storage import Journal
 from covey.routing.broker import Broker
 from covey.routing.config import BrokerConfig
@@ -213,6 +214,7 @@ class Engine:
         self._in_flight: deque[Flight] = deque()
         self.answers = Histogram()
         """From when inputs are taken up until all that they cause is with the connections, commits included."""
+        self._spans = spans_of(config.broker)
         self._began = 0.0
         self._begun: dict[Session, Publish] = {}
         """What is left of publications that are taken in parts."""
@@ -555,7 +557,7 @@ class Engine:
         said = [*self._prompt.get(session, ()), *self._mail.get(session, ())]
         is_refused = any(isinstance(one, Refused) and one.request == publish.request for one in said)
         if len(publish.events) > most and session.open and not is_refused:
-            rest = self._begun[session] = Publish(publish.request, publish.events[most:])
+            rest = self._begun[session] = Publish(publish.request, publish.events[most:], publish.trace)
             self._inputs.put_back(session, FromClient(session.name, rest, session.number))
         now = time.perf_counter()
         self._charge(session, now - started)
@@ -565,7 +567,10 @@ class Engine:
         """Let the broker take an input of a session; None where nobody sent it. Raises BrokenError."""
         self._taking = input
         try:
-            outputs = self.broker.handle(input, self.clock(), steps)
+            if self._spans is None:
+                outputs = self.broker.handle(input, self.clock(), steps)
+            else:
+                outputs = self._spans.handle(self.broker, input, self.clock(), steps)
         except DefectError as defect:
             self._collect(defect.outputs)
             if session is None or isinstance(input, ClientDown | PeerDown):

@@ -237,6 +237,8 @@ def _path(request: web.Request, id: str) -> str:
 def _delivery(message: Deliver, as_cloudevents: bool) -> bytes:
     if as_cloudevents:
         body: Any = to_cloudevent(message.attributes, message.event, message.publisher)
+        if message.trace:
+            body.setdefault("traceparent", message.trace)
     else:
         body = {
             "event": message.event,
@@ -244,6 +246,8 @@ def _delivery(message: Deliver, as_cloudevents: bool) -> bytes:
             "subscriptions": message.subscriptions,
             "attributes": message.attributes,
         }
+        if message.trace:
+            body["trace"] = message.trace
     named = b"id: %d\n" % message.number if message.number else b""
     return b"%sdata: %s\n\n" % (named, _encode(body))
 

@@ -11,7 +11,7 @@ to the client's next one. Without an open session only durable subscriptions mak
 there with another filter stays as it is unless the request says `replace=true`.
 
 An event with an `id` may be sent again, and counts once; of several events each has one, `id=a&id=b` in their order.
-Ids are the client's that publishes.
+Ids are the client's that publishes. A `traceparent` among the headers goes with all events to whoever gets them.
 
 Who publishes names a client where what it has advertised counts (`advertisements = true`); otherwise all requests of a
 principal publish in one session.
@@ -46,6 +46,7 @@ from covey.routing.messages import (
     Unadvertise,
     Unsubscribe,
 )
+from covey.routing.traces import is_trace
 
 KINDS: Final = ("subscriptions", "advertisements")
 NamedCaller: TypeAlias = tuple[Caller, str]
@@ -104,9 +105,12 @@ class HttpApi:
             raise HeldBackError(f"publishers are held back: {self._engine.broker.pressure}")
         await self._engine.room()
         ids = self._ids(request, len(events))
+        # As the W3C has it, one that can't be read is as if there were none.
+        trace = request.headers.get("traceparent", "").strip()
+        trace = trace if is_trace(trace) else ""
         publications = [Publication(event, durable, id=id) for event, id in zip(events, ids, strict=True)]
         async with self._session(caller, self._publisher(request, caller.principal)) as session:
-            await self._engine.ask(session, lambda request: Publish(request, publications))
+            await self._engine.ask(session, lambda request: Publish(request, publications, trace))
         return web.json_response({"published": len(events)}, status=202)
 
     async def put_claim(self, request: web.Request) -> web.Response:

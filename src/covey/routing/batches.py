@@ -31,20 +31,27 @@ class Batch(Protocol):
 class Originated:
     """Events that enter the network here; their numbers follow each other."""
 
-    __slots__ = ("_first", "_hops", "_origin", "attributes", "durable", "publisher_numbers", "publishers")
+    __slots__ = ("_first", "_hops", "_origin", "attributes", "durable", "publisher_numbers", "publishers", "traces")
 
     def __init__(self) -> None:
         self.publishers: list[str] = []
         self.publisher_numbers: list[int] = []
         self.durable: list[bool] = []
         self.attributes: list[dict[str, Any]] = []
+        self.traces: dict[int, str] = {}
+        """By place, of those that have one."""
         self._origin, self._first, self._hops = "", 0, 0
 
     def __len__(self) -> int:
         return len(self.attributes)
 
-    def extend(self, publisher: str, numbers: list[int], durable: list[bool], attributes: list[dict[str, Any]]) -> None:
+    def extend(
+        self, publisher: str, numbers: list[int], durable: list[bool], attributes: list[dict[str, Any]], trace: str = ""
+    ) -> None:
         """Add events of one publisher."""
+        if trace:
+            start = len(self.attributes)
+            self.traces.update(dict.fromkeys(range(start, start + len(attributes)), trace))
         self.publishers += [publisher] * len(attributes)
         self.publisher_numbers += numbers
         self.durable += durable
@@ -64,6 +71,7 @@ class Originated:
             self.durable[at],
             self._hops,
             self.attributes[at],
+            trace=self.traces.get(at, "") if self.traces else "",
         )
 
 

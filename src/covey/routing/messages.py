@@ -35,6 +35,7 @@ from covey.routing.ranges import (
     Request,
     Seconds,
     TableNumber,
+    Trace,
 )
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ class Publish(Struct, frozen=True, gc=False):
 
     request: Request
     events: list[Publication]
+    trace: Trace = ""
+    """The publisher's `traceparent`, which goes with each of the events to whoever gets it; empty for none."""
 
 
 class Acknowledge(Struct, frozen=True):
@@ -224,6 +227,8 @@ class Deliver(Struct, frozen=True, gc=False):
     """It may come after events of the same publisher that were published later."""
     bytes: int = 0
     """What it takes of the credit in bytes, to be granted back with it."""
+    trace: Trace = ""
+    """The `traceparent` that it came with; empty for none."""
 
 
 class Gap(Struct, frozen=True):
@@ -317,6 +322,8 @@ class Envelope(Struct, frozen=True, gc=False):
     variant: Name = ""
     """Tells it from another event that came under its number, in one broker (`seen_events.py`); empty while it
     travels."""
+    trace: Trace = ""
+    """The `traceparent` that its publisher gave, or that a broker on the way made of it; empty for none."""
 
     @property
     def key(self) -> str:
@@ -512,6 +519,8 @@ class PublishRequest(Struct, frozen=True, gc=False):
     0 for `end`."""
     more: bool = False
     """Whether the rest of the request comes later, and with it the answer."""
+    trace: str = ""
+    """Of all of its events; empty for none."""
 
 
 class Publications(Struct, frozen=True):
@@ -534,8 +543,9 @@ class Publications(Struct, frozen=True):
         shown = whole.events if is_first else whole.events[:most]
         end = min(most, len(shown))
         request = PublishRequest(
-            input.client, whole.request, 0, end, input.session, until=len(shown), more=end < len(whole.events)
-        )
+            input.client, whole.request, 0, end, input.session, until=len(shown), more=end < len(whole.events),
+            trace=whole.trace,
+        )  # fmt: skip
         return cls(
             [request],
             [event.attributes for event in shown],
@@ -562,7 +572,10 @@ class Publications(Struct, frozen=True):
                 attributes.append(event.attributes)
                 durable.append(event.durable)
                 numbers.append(event.number)
-            requests.append(PublishRequest(input.client, message.request, start, len(attributes), input.session))
+            end = len(attributes)
+            requests.append(
+                PublishRequest(input.client, message.request, start, end, input.session, trace=message.trace)
+            )
         return cls(requests, attributes, durable, numbers, ids)
 
 
@@ -678,7 +691,7 @@ class Deliveries(Struct, frozen=True, gc=False):
         return [
             Deliver(
                 number, wanted, event.attributes, event.publisher, event.publisher_number, event.durable, event.key,
-                event.recalled, size,
+                event.recalled, size, event.trace,
             )
             for number, wanted, event, size in zip(
                 self.numbers, self.subscriptions, self.events, self.bytes, strict=True

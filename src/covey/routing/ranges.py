@@ -38,6 +38,8 @@ Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=NAME_CHARACTERS)]
 """Of a client, a subscription or a publisher."""
 PublicationId: TypeAlias = Annotated[str, msgspec.Meta(max_length=LONGEST_ID)]
 """What a publisher calls an event."""
+Trace: TypeAlias = Annotated[str, msgspec.Meta(max_length=55)]
+"""A W3C `traceparent`, or nothing; what it says is looked at where it enters the network (`traces.py`)."""
 BrokerName: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARACTERS, pattern="^[^/]+$")]
 """Of a broker: no slash, since ids and rows are made of names with slashes between them."""
 Key: TypeAlias = Annotated[str, msgspec.Meta(max_length=KEY_CHARACTERS)]

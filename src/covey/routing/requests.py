@@ -39,6 +39,7 @@ from covey.routing.plain_events import size_of, wrong_event
 from covey.routing.published_ids import PublishedIds
 from covey.routing.router import Router
 from covey.routing.settling import Settling, Settlings
+from covey.routing.traces import check_trace
 from covey.routing.undo import Remembered
 
 
@@ -256,7 +257,8 @@ class Requests(Remembered):
         if self.held_bytes + size > self._context.config.limits.held_bytes:
             raise EventError(f"publishers are held back: {self._context.pressure}; publish it later")
         moved = PublishRequest(
-            request.client, request.request, 0, len(attributes), request.session, more=request.more
+            request.client, request.request, 0, len(attributes), request.session, more=request.more,
+            trace=request.trace,
         )  # fmt: skip
         ids = {at - request.start: id for at, id in publications.ids.items() if request.start <= at < request.end}
         self._held.append(
@@ -267,6 +269,8 @@ class Requests(Remembered):
     def _accept(self, client: Client, request: PublishRequest, publications: Publications, batch: Originated) -> None:
         """Put one request's events into the batch; an error where one of them may not be published, so that all are or
         none is."""
+        if request.trace:
+            check_trace(request.trace)
         places = slice(request.start, request.end)
         checked = self._checked(client, publications.attributes[request.start : request.until or request.end])
         attributes = checked[: request.end - request.start]
@@ -281,7 +285,7 @@ class Requests(Remembered):
             durable = [durable[at] for at in news]
             numbers = [numbers[at] for at in news]
             attributes = [attributes[at] for at in news]
-        batch.extend(client.id, numbers, durable, attributes)
+        batch.extend(client.id, numbers, durable, attributes, request.trace)
 
     def _is_news(self, client: Client, durable: bool, number: int, id: str) -> bool:
         """Whether an event wasn't published before under the same number or id; from now on it was."""

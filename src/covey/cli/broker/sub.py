@@ -66,4 +66,5 @@ def _shown(delivery: Delivery, verbose: bool) -> dict[str, object]:
         "subscriptions": delivery.subscriptions,
         "durable": delivery.durable,
         "attributes": delivery.attributes,
+        **({"trace": delivery.trace} if delivery.trace else {}),
     }

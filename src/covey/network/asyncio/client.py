@@ -17,6 +17,7 @@ import logging
 import secrets
 import ssl
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Literal, TypeAlias
 
@@ -25,6 +26,7 @@ from aiohttp import WSMsgType
 
 from covey.filters.algebra import Filter
 from covey.language import sql_text
+from covey.network import spans
 from covey.network.asyncio.deliveries import Deliveries
 from covey.network.asyncio.subscription import LoadedSubscriptions, Subscription, SubscriptionGroup
 from covey.network.backoff import Backoff
@@ -54,6 +56,7 @@ from covey.routing.messages import (
     Renew,
     Welcome,
 )
+from covey.routing.traces import check_trace
 
 ConnectionState: TypeAlias = Literal["connected", "lost", "closed"]
 OnConnection: TypeAlias = Callable[[ConnectionState], object]
@@ -257,6 +260,7 @@ class Client:
         durable: bool = False,
         first: int | None = None,
         id: str | Sequence[str] | None = None,
+        trace: str = "",
     ) -> None:
         """Publish an event, or several in order; returns when the broker has confirmed them.
 
@@ -265,9 +269,12 @@ class Client:
         It can by `id`, the caller's own name for an event, or a list of one for each: one that was published before
         under its id, by a client of this name, is confirmed and not published again. And it can where events are
         durable and the client has a name: those are numbered, and the broker ignores numbers that it has committed;
-        `first` is the first one's number, for callers who count.
+        `first` is the first one's number, for callers who count. `trace` is a W3C `traceparent` that whoever gets the
+        events has as `delivery.trace`; a program that uses OpenTelemetry gets a span, and needn't give one.
         """
         self._check_open()
+        if trace:
+            check_trace(trace)
         given = [events] if isinstance(events, Mapping) else list(events)
         ids = ids_of(id, len(given))
         # They are packed before anyone can change them.
@@ -276,7 +283,12 @@ class Client:
         while self.held and self._end is None:
             await self._unheld.wait()
         self._check_open()
-        await self._all_answered(self._protocol.publish(listed, durable=durable, first=first, ids=ids))
+        publish = partial(self._protocol.publish, listed, durable=durable, first=first, ids=ids)
+        if not spans.is_used():
+            await self._all_answered(publish(trace=trace))
+            return
+        with spans.publishing(trace, len(listed)) as trace:
+            await self._all_answered(publish(trace=trace))
 
     async def renew(self, *ids: str) -> None:
         """Start leases anew; all of them where none is named."""

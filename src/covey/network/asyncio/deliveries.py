@@ -63,7 +63,7 @@ class Deliveries:
     def _delivery(self, message: Deliver, arrival: Arrival) -> Delivery:
         return Delivery(
             message.attributes, message.subscriptions, message.publisher, message.event, message.durable, message.late,
-            message.number, arrival, self,
+            message.number, message.trace, arrival, self,
         )  # fmt: skip
 
     # Inboxes

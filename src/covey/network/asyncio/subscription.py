@@ -44,6 +44,8 @@ class Delivery(msgspec.Struct, eq=False):
     """It may come after events of the same publisher that were published later."""
     number: int
     """Above 0 for what must be acknowledged."""
+    trace: str
+    """The W3C `traceparent` that it came with; empty for none."""
     _arrival: Arrival
     _deliveries: Deliveries
     _acked: bool = False

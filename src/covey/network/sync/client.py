@@ -126,10 +126,11 @@ class Client:
         durable: bool = False,
         first: int | None = None,
         id: str | Sequence[str] | None = None,
+        trace: str = "",
     ) -> None:
         """Publish an event, or several in order; returns when the broker has confirmed them. One that has an `id` may
-        be sent again: it counts once."""
-        self._run(self._inner.publish(events, durable=durable, first=first, id=id))
+        be sent again: it counts once. `trace` is a W3C `traceparent` that goes with them."""
+        self._run(self._inner.publish(events, durable=durable, first=first, id=id, trace=trace))
 
     def renew(self, *ids: str) -> None:
         """Start leases anew; all of them where none is named."""

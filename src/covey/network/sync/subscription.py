@@ -56,6 +56,7 @@ class Delivery:
         self.durable = inner.durable
         self.late = inner.late
         self.number = inner.number
+        self.trace = inner.trace
 
     def __getitem__(self, name: str) -> Any:
         return self.attributes[name]
