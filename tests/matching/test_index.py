@@ -41,6 +41,22 @@ def test_matches_come_in_the_order_of_adding() -> None:
     assert list(index.ids()) == names
 
 
+@pytest.mark.parametrize("ids", [str, int])
+def test_pairs_in_python_are_those_of_the_table(ids: type) -> None:
+    rng = random.Random(3)
+    index = covey.Index()
+    for first in (0, 80, 90):  # several segments
+        index.add_many([(ids(first + at), str(filter_of(rng))) for at in range(70 if first != 80 else 9)])
+    events = [event_of(rng) for _ in range(200)]
+    for some in (events, events[:1], []):
+        matches = index.match_batch(some, threads=1)
+        pairs = matches.pairs()
+        assert matches.to_pairs() == list(
+            zip(pairs["event"].to_pylist(), pairs["subscription"].to_pylist(), strict=True)
+        )
+    assert len(index.match_batch(events)) > 0
+
+
 def test_an_index_without_subscriptions_matches_nothing() -> None:
     assert ids_of(covey.Index(), {"x": 1}) == []
     assert covey.Index().match_batch([]).to_pylist() == []

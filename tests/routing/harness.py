@@ -17,6 +17,7 @@ from covey.routing import (
     Permissions,
     Put,
 )
+from covey.routing.batches import Wanted
 from covey.routing.journal import Outputs, replay
 from covey.routing.messages import (
     ClientAnswer,
@@ -104,7 +105,7 @@ class Net:
                 case ToClient(client, answer):
                     self.heard.setdefault(client, []).append(answer)
                 case Deliveries(client=client):
-                    self.heard.setdefault(client, []).extend(send.messages())
+                    self.heard.setdefault(client, []).extend(send.messages)
                 case CloseClient():
                     self.closed.append(send)
                 case ClosePeer():
@@ -164,3 +165,13 @@ class Net:
     def held(self, name: str, peer: str, table: int = 0) -> list[str]:
         """What a broker holds from a neighbour."""
         return sorted(str(one) for one in self.brokers[name].links[peer].inward[table].holding.entries.values())
+
+
+def hops_by_event(found: dict[str, Wanted], events: int) -> list[dict[str, list[str]]]:
+    """What `RoutingTable.match_many` found, as `match` says it of each event."""
+    listed: list[dict[str, list[str]]] = [{} for _ in range(events)]
+    for hop, wanted in found.items():
+        assert wanted.places == sorted(set(wanted.places))
+        for at, keys in zip(wanted.places, wanted.keys, strict=True):
+            listed[at][hop] = keys
+    return listed

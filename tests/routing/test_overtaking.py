@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from covey.routing.journal import Outputs, Put
 from covey.routing.messages import (
     Confirmed,
+    Deliver,
     Deliveries,
     DeltaAck,
-    Envelope,
     Events,
     FromClient,
     FromPeer,
@@ -28,11 +28,10 @@ from covey.routing.messages import (
 from covey.routing.overtaking import NUMBERS, UnderWay
 
 PLAIN = FromPeer("b", Events([]))
-EVENT = Envelope("b", 1, "ann", 0, False, {}, 8)
 
 
 def delivery(client: str, number: int = 0) -> Deliveries:
-    return Deliveries(client, [number], [["s"]], [EVENT], [1])
+    return Deliveries(client, [Deliver(number, ["s"], {}, "ann", 0, False, "b/1")])
 
 
 def publications(**facts: Any) -> Publications:

@@ -43,7 +43,7 @@ def made(messages: list[list[Subscribe]], *, meta_events: bool) -> tuple[dict[An
         replay(rows, outputs.records)
         for send in outputs.sends:
             if isinstance(send, Deliveries):
-                heard.extend(send.messages())
+                heard.extend(send.messages)
             elif isinstance(send, ToClient):
                 heard.append(send.message)
 

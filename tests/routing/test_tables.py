@@ -21,6 +21,13 @@ from covey.routing.routing_table import Holding, PrunedTable, RoutingTable, diff
 from covey.simulation.fixpoint import WORLD
 from covey.simulation.scenarios import random_filter
 from covey.simulation.uniform_chances import UniformChances
+from tests.routing.harness import hops_by_event
+
+
+@pytest.fixture(autouse=True)
+def few_events_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handful of events is matched together."""
+    monkeypatch.setattr(tables, "BATCH", 8)
 
 
 @pytest.mark.parametrize("few", [1_000, 8])
@@ -80,7 +87,7 @@ def test_hops_that_are_left_out_are_not_matched_and_come_back_with_all_that_they
             undo.end()
         assert len(table) == len(plain)
         events = rng.sample(WORLD, 9)
-        for event, found in zip(events, table.match_many(events), strict=True):
+        for event, found in zip(events, hops_by_event(table.match_many(events), len(events)), strict=True):
             wanted: dict[str, list[str]] = {}
             for (hop, key), condition in sorted(plain.items()):
                 if hop not in left_out and condition.matches(event):
@@ -126,7 +133,7 @@ def test_entries_that_wait_for_the_index_are_matched_all_the_same(
         plain = {key: one for key, one in plain.items() if key not in removed} | added
         events = rng.sample(WORLD, 12 if round % 2 else 3)
         wanted = [sorted(key for key, one in plain.items() if one.matches(event)) for event in events]
-        found = [sorted(hops.get("x", [])) for hops in table.match_many(events)]
+        found = [sorted(hops.get("x", [])) for hops in hops_by_event(table.match_many(events), len(events))]
         assert found == wanted
 
 
@@ -191,9 +198,9 @@ def test_events_together_match_as_one_by_one_under_all_semantics(semantics: Sema
         if number < 60:
             few.add("x", str(number), condition)
     events = [*WORLD[::7], {"k": "b"}, {}]
-    together = table.match_many(events)
+    together = hops_by_event(table.match_many(events), len(events))
     assert together == [table.match(event) for event in events]
-    for event, found in zip(events, few.match_many(events), strict=True):
+    for event, found in zip(events, hops_by_event(few.match_many(events), len(events)), strict=True):
         wanted = [key for key, one in few.entries("x").items() if known.matches(one, event)]
         assert found.get("x", []) == wanted
         more = table.match(event)
@@ -223,7 +230,7 @@ def test_an_entry_that_the_index_cant_take_is_matched_apart(monkeypatch: pytest.
             table.add("c:bob", str(at), parse(f"poison = {at}"))
     assert table.match({"x": 7, "poison": 3}) == {"c:ann": ["7"], "c:bob": ["3"]}
     events = 3 * [{"x": at, "poison": at} for at in (3, 4, 100, 150, 199, 1, 2, 5, 6)]
-    together = table.match_many(events)
+    together = hops_by_event(table.match_many(events), len(events))
     assert together == [table.match(event) for event in events]
     assert together[2] == {"c:ann": ["100"], "c:bob": ["100"]}
     assert sorted(flaw.what for flaw in reported) == [f"an index can't take poison = {at}" for at in (100, 199, 3)]

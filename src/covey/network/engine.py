@@ -696,7 +696,7 @@ class Engine:
             if messages is None:
                 continue
             if isinstance(output, Deliveries):
-                messages += output.messages()
+                messages += output.messages
             elif isinstance(output, _CARRIERS):
                 if isinstance(output.message, Held) and output.message.reason:
                     # It hangs on no row, and it may be the commit that publishers wait for.

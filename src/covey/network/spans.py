@@ -15,16 +15,17 @@ Set up OpenTelemetry before the broker is started, as `opentelemetry-instrument 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
 from covey.routing.broker import Broker
 from covey.routing.journal import Outputs
 from covey.routing.messages import (
+    Deliver,
     Deliveries,
     Envelope,
     Events,
@@ -40,6 +41,7 @@ MOST_SPANS: Final = 100
 
 _API: Final = "opentelemetry.trace"
 _FORM: Final = f"{_API}.propagation.tracecontext"
+Traced = TypeVar("Traced", Envelope, Deliver)
 
 
 class Spans:
@@ -72,9 +74,9 @@ class Spans:
         return outputs
 
     def _deliver(self, output: Deliveries) -> None:
-        later = self._leave("deliver", output.events, {"covey.client": output.client})
+        later = self._leave("deliver", output.messages, {"covey.client": output.client})
         if later:
-            output.events[:] = _with(output.events, later)
+            output.messages[:] = _with(output.messages, later)
 
     def _hop(self, output: ToPeer) -> ToPeer:
         message = output.message
@@ -86,10 +88,10 @@ class Spans:
         name = "items" if isinstance(message, Stream) else "envelopes"
         return replace(output, message=replace(message, **{name: _with(envelopes, later)}))
 
-    def _leave(self, name: str, envelopes: list[Envelope], attributes: dict[str, Any]) -> dict[str, str]:
+    def _leave(self, name: str, events: Sequence[Envelope | Deliver], attributes: dict[str, Any]) -> dict[str, str]:
         """Spans for what leaves: the traces to go on with, by those that there were."""
         spans = {}
-        for trace, count in _counted(envelopes).items():
+        for trace, count in _counted(events).items():
             attributes = {"covey.broker": self._broker, "covey.events": count, **attributes}
             spans[trace] = self._tracer.begin(name, "PRODUCER", trace, attributes)
         for span in spans.values():
@@ -175,17 +177,14 @@ def _going_on(input: Input, traces: dict[str, str]) -> Input:
     return replace(input, message=replace(message, envelopes=_with(message.envelopes, traces)))
 
 
-def _counted(envelopes: list[Envelope]) -> dict[str, int]:
+def _counted(events: Sequence[Envelope | Deliver]) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for envelope in envelopes:
-        trace = envelope.trace
+    for event in events:
+        trace = event.trace
         if trace and (trace in counts or len(counts) < MOST_SPANS):
             counts[trace] = counts.get(trace, 0) + 1
     return counts
 
 
-def _with(envelopes: list[Envelope], traces: dict[str, str]) -> list[Envelope]:
-    return [
-        replace(envelope, trace=traces[envelope.trace]) if envelope.trace in traces else envelope
-        for envelope in envelopes
-    ]
+def _with(events: list[Traced], traces: dict[str, str]) -> list[Traced]:
+    return [replace(event, trace=traces[event.trace]) if event.trace in traces else event for event in events]

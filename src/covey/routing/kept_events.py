@@ -104,6 +104,9 @@ class KeptEvents(Remembered):
         kept.at, kept.place = self._turn.now, self._places
         self._join_window(key, kept)
         self._dirty.add(key)
+
+    def trim(self) -> None:
+        """Let the oldest go where the window has too many, after some were kept."""
         limits = self._config.limits
         while len(self._window) > 1 and (
             len(self._window) > limits.events_kept or self._window_bytes > limits.events_kept_bytes

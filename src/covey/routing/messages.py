@@ -667,36 +667,11 @@ class ToClient(Struct, frozen=True, gc=False):
 
 
 class Deliveries(Struct, frozen=True, gc=False):
-    """Send these events to a client, in order, in this session or not at all, each as a `Deliver`. In columns."""
+    """Send these events to a client, in order, in this session or not at all."""
 
     client: str
-    numbers: list[int]
-    """0 for an event that needn't be acknowledged."""
-    subscriptions: list[list[str]]
-    """The client's subscriptions that match."""
-    events: list[Envelope]
-    bytes: list[int]
-    """What each takes of the client's credit."""
+    messages: list[Deliver]
     session: int = 0
-
-    def add(self, number: int, subscriptions: list[str], event: Envelope, bytes: int) -> None:
-        """One more, while the broker's turn lasts."""
-        self.numbers.append(number)
-        self.subscriptions.append(subscriptions)
-        self.events.append(event)
-        self.bytes.append(bytes)
-
-    def messages(self) -> list[Deliver]:
-        """As they travel."""
-        return [
-            Deliver(
-                number, wanted, event.attributes, event.publisher, event.publisher_number, event.durable, event.key,
-                event.recalled, size, event.trace,
-            )
-            for number, wanted, event, size in zip(
-                self.numbers, self.subscriptions, self.events, self.bytes, strict=True
-            )
-        ]  # fmt: skip
 
 
 class ToPeer(Struct, frozen=True):

@@ -102,7 +102,7 @@ def _receiver(output: Output) -> Receiver:
 
 def _passes(output: Output, *, answers: bool) -> bool:
     if isinstance(output, Deliveries):
-        return not any(output.numbers)
+        return not any(message.number for message in output.messages)
     if isinstance(output, ToPeer):
         return isinstance(output.message, Events | Taken)
     return answers and isinstance(output, ToClient) and isinstance(output.message, Confirmed | Refused)

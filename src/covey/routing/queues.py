@@ -15,10 +15,11 @@ from collections import deque
 from collections.abc import Iterable
 from math import inf
 
+from covey.routing.batches import Batch, Wanted, delivery
 from covey.routing.client import Client, ClientRow, QueueRow, queue_key
 from covey.routing.context import Context
 from covey.routing.kept_events import KeptEvents
-from covey.routing.messages import COUNTS_BYTES, KNOWS_LOSSES, CloseClient, Deliveries, Envelope, Gap, Lost
+from covey.routing.messages import COUNTS_BYTES, KNOWS_LOSSES, CloseClient, Deliver, Deliveries, Envelope, Gap, Lost
 from covey.routing.ranges import LARGEST
 from covey.routing.undo import Remembered, ScratchDict
 
@@ -75,10 +76,52 @@ class Queues(Remembered):
         self.buffer_bytes -= client.buffer_bytes
         client.buffer_bytes = 0
 
-    def deliver(self, client: Client, subscriptions: list[str], envelope: Envelope, size: int) -> None:
-        """An event of so many bytes for a client."""
-        if client.id not in self._pumped:
-            self._pumped[client.id] = client
+    def deliver(self, found: list[tuple[Client, Wanted]], batch: Batch) -> None:
+        """Events of a batch for clients, each with those of a client's subscriptions that match."""
+        waiting = [
+            (client, wanted)
+            for client, wanted in found
+            if not (self._are_for_now(client, wanted.keys) and self._send_at_once(client, wanted, batch))
+        ]
+        for client, _ in waiting:
+            if client.id not in self._pumped:
+                self._pumped[client.id] = client
+        # Event by event: what clients of one principal share is for the latest events of all of them.
+        steps = [
+            (at, number, ids)
+            for number, (_, wanted) in enumerate(waiting)
+            for at, ids in zip(wanted.places, wanted.keys, strict=True)
+        ]
+        for at, number, ids in sorted(steps) if len(waiting) > 1 else steps:
+            self._deliver_one(waiting[number][0], ids, batch, at)
+
+    def _are_for_now(self, client: Client, subscriptions: list[list[str]]) -> bool:
+        """Whether all of these subscriptions are there, and none is durable."""
+        claims = client.claims.subscriptions
+        for ids in subscriptions:
+            for id in ids:
+                claim = claims.get(id)
+                if claim is None or claim.durable:
+                    return False
+        return True
+
+    def _send_at_once(self, client: Client, wanted: Wanted, batch: Batch) -> bool:
+        """Send deliveries without a number that need not wait, as `_pump_one` would; False where they do."""
+        places = wanted.places
+        if not client.up:
+            client.meant += len(places)  # for a lease; it hears that it missed something when it comes back
+            return True
+        if client.unsent or client.buffer or client.gap or client.watched or len(places) > client.credit:
+            return False
+        sizes = [batch.size(at) for at in places]
+        if sum(sizes) > client.credit_bytes:
+            return False
+        client.meant += len(places)
+        client.credit_bytes -= sum(sizes)
+        self._sent(client, batch.deliveries(places, wanted.keys, sizes))
+        return True
+
+    def _deliver_one(self, client: Client, subscriptions: list[str], batch: Batch, at: int) -> None:
         claims = client.claims.subscriptions
         is_durable = False
         for id in subscriptions:
@@ -87,17 +130,17 @@ class Queues(Remembered):
                 # It ended with its session, and the table will follow when there is time.
                 wanted = [id for id in subscriptions if id in claims]
                 if wanted:
-                    self.deliver(client, wanted, envelope, size)
+                    self._deliver_one(client, wanted, batch, at)
                 return
             is_durable |= claim.durable
         for id in subscriptions:
             claims[id].hits += 1
         if is_durable:
-            self._enqueue(client, subscriptions, envelope)
+            self._enqueue(client, subscriptions, batch.envelope(at))
         elif client.up:
-            self._wait(client, (client.next_number - 1, subscriptions, envelope, size))
+            self._wait(client, (client.next_number - 1, subscriptions, batch.envelope(at), batch.size(at)))
         else:
-            client.meant += 1  # for a lease; it hears that it missed something when it comes back
+            client.meant += 1
 
     def _wait(self, client: Client, waiting: tuple[int, list[str], Envelope, int]) -> None:
         """Let a delivery without a number wait for the client's credit; the oldest go where there are too many."""
@@ -295,8 +338,8 @@ class Queues(Remembered):
     def _pump_one(self, client: Client) -> None:
         """Send to one client what its credit allows, in the order in which it came."""
         unsent, buffer, credit, watched = client.unsent, client.buffer, client.credit, client.watched
-        out = Deliveries(client.id, [], [], [], [], client.connection)
-        while len(out.events) < credit and client.credit_bytes > 0 and (unsent or buffer):
+        sent: list[Deliver] = []
+        while len(sent) < credit and client.credit_bytes > 0 and (unsent or buffer):
             if buffer and (not unsent or unsent[0].number > buffer[0][0]):
                 _, wanted, envelope, size = buffer.popleft()
                 self._count_buffer(client, -size)
@@ -304,7 +347,7 @@ class Queues(Remembered):
                     client.meant -= 1
                     continue
                 client.credit_bytes -= size
-                out.add(0, wanted, envelope, size)
+                sent.append(delivery(0, wanted, envelope, size))
                 continue
             row = unsent.popleft()
             client.sent = row.number
@@ -317,13 +360,17 @@ class Queues(Remembered):
             if wanted:
                 size = self._events.bytes_of(row.event)
                 client.credit_bytes -= size
-                out.add(row.number, wanted, envelope, size)
+                sent.append(delivery(row.number, wanted, envelope, size))
             elif client.queue[0] is row:
                 self._unqueue(client)
-        if out.events:
-            client.credit -= len(out.events)
-            if COUNTS_BYTES not in client.capabilities:
-                client.flying.extend(out.bytes)
-            client.delivered += len(out.events)
-            self.delivered += len(out.events)
-            self._context.turn.out.sends.append(out)
+        if sent:
+            self._sent(client, sent)
+
+    def _sent(self, client: Client, sent: list[Deliver]) -> None:
+        """Deliveries go to a client, which its credit allows; their bytes are counted already."""
+        client.credit -= len(sent)
+        if COUNTS_BYTES not in client.capabilities:
+            client.flying.extend(message.bytes for message in sent)
+        client.delivered += len(sent)
+        self.delivered += len(sent)
+        self._context.turn.out.sends.append(Deliveries(client.id, sent, client.connection))

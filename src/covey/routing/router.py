@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from covey.filters.algebra import Filter
-from covey.routing.batches import Arrived, Batch, Originated
+from covey.routing.batches import Arrived, Batch, Originated, Wanted
 from covey.routing.clients import Clients
 from covey.routing.context import Context
 from covey.routing.decisions import decide
@@ -23,6 +23,7 @@ from covey.routing.undo import Remembered
 
 NUMBERS_RESERVED = 1_000
 """Event numbers that one journal row reserves; a restart skips what is left of them."""
+NOTHING = Wanted()
 
 
 class Router(Remembered):
@@ -122,34 +123,40 @@ class Router(Remembered):
 
     def _route(self, batch: Batch, source: str | None) -> list[bool]:
         """Send events to every hop that must have them; of each, whether any asked for it, as far as is known."""
-        tree = [link for link in self._links.values() if link.in_tree]
-        used: list[bool] = []
-        for at, matched in enumerate(self._table.match_many(batch.attributes)):
-            envelope = self._keep(batch.envelope(at), source) if batch.durable[at] else None
-            is_used = False
-            size = 0
-            for hop, keys in matched.items():
-                client = self._clients.get(hop[2:]) if hop[0] == "c" else None
-                if client is not None:
-                    envelope = envelope or batch.envelope(at)
-                    size = size or size_of(envelope.attributes)
-                    self._queues.deliver(client, keys, envelope, size)
-                    is_used = True
-            for link in tree:
-                is_matched = link.hop in matched
-                if self._goes(link, source, is_matched):
-                    envelope = envelope or batch.envelope(at)
-                    self._forward(link, envelope)
-                    # Whether the neighbour asked for what it gets unfiltered, it knows best.
-                    is_used |= is_matched or not (link.filtered and link.traffic.filtering)
-            used.append(is_used)
+        matched = self._table.match_many(batch.attributes)
+        for at, durable in enumerate(batch.durable):
+            if durable:
+                self._keep(batch.envelope(at), source)
+        used = [False] * len(batch.durable)
+        found = [
+            (client, wanted)
+            for hop, wanted in matched.items()
+            if hop[0] == "c" and (client := self._clients.get(hop[2:])) is not None
+        ]
+        for _, wanted in found:
+            for at in wanted.places:
+                used[at] = True
+        self._queues.deliver(found, batch)
+        for link in self._links.values():
+            if link.in_tree:
+                self._route_over(link, batch, source, matched.get(link.hop, NOTHING), used)
+        self._events.trim()
         return used
 
-    def _keep(self, envelope: Envelope, source: str | None) -> Envelope:
+    def _route_over(self, link: Link, batch: Batch, source: str | None, wanted: Wanted, used: list[bool]) -> None:
+        """Send a neighbour those of the events that go there; notes which of them it, too, asked for."""
+        asked = set(wanted.places)
+        for at in range(len(used)):
+            is_matched = at in asked
+            if self._goes(link, source, is_matched):
+                self._forward(link, batch.envelope(at))
+                # Whether the neighbour asked for what it gets unfiltered, it knows best.
+                used[at] |= is_matched or not (link.filtered and link.traffic.filtering)
+
+    def _keep(self, envelope: Envelope, source: str | None) -> None:
         self._events.keep(envelope)
         if source is not None:
             self._events.reach(envelope.key, source)
-        return envelope
 
     def _goes(self, link: Link, source: str | None, matched: bool) -> bool:
         """Decide, and count what adaptive filtering judges by. An event that turns filtering off goes already."""

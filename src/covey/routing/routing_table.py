@@ -26,6 +26,7 @@ from covey.filters.algebra import Filter
 from covey.history import Chances
 from covey.matching import Index
 from covey.relations.pruning import Pruner
+from covey.routing.batches import Wanted
 from covey.routing.journal import Flaw
 from covey.routing.known_filters import KnownFilters
 from covey.routing.messages import Entry
@@ -38,8 +39,8 @@ Hops: TypeAlias = dict[str, list[str]]
 
 FEW: Final = 64
 """Small entries up to which the interpreter matches; half as many bring it back."""
-BATCH: Final = 8
-"""Events from which on they are matched together."""
+BATCH: Final = 64
+"""Events from which on they are matched together: what the index does once a batch takes as long as so many alone."""
 WAITING: Final = 512
 """Entries that wait for the index at most; so many are read by its bulk parser, in some milliseconds."""
 ONE_BY_ONE: Final = 16
@@ -311,18 +312,50 @@ class RoutingTable:
 
     # Matching
 
-    def match_many(self, events: Sequence[Mapping[str, Any]]) -> list[Hops]:
-        """As `match`, for events in a row: the index takes them together."""
-        if self._index is None or len(events) < BATCH:
-            return [self.match(event) for event in events]
+    def match_many(self, events: Sequence[Mapping[str, Any]]) -> dict[str, Wanted]:
+        """As `match`, for events in a row, by hop: the index takes them together."""
+        if self._index is not None and len(events) >= BATCH:
+            return self._gathered(self._matched_together(events))
+        found: dict[str, Wanted] = {}
+        for at, event in enumerate(events):
+            for hop, matched in self.match(event).items():
+                wanted = found.get(hop) or found.setdefault(hop, Wanted())
+                wanted.places.append(at)
+                wanted.keys.append(matched)
+        return found
+
+    def _matched_together(self, events: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
+        """Places of events and the numbers of entries that match them, event by event."""
         index = self._up_to_date(len(events))
         assert index is not None
         if self._known.meaning.defaults:
             events = [self._known.completed(event) for event in events]
-        by_hop, found = self._by_hop, index.match_batch(events, threads=1).to_pylist()
-        if self._apart or self._waiting:
-            found = [numbers + self._matched_apart(event) for numbers, event in zip(found, events, strict=True)]
-        return [by_hop(numbers) for numbers in found]
+        found = index.match_batch(events, threads=1)
+        if not self._apart and not self._waiting:
+            return found.to_pairs()
+        return [
+            (at, number)
+            for at, (numbers, event) in enumerate(zip(found.to_pylist(), events, strict=True))
+            for number in numbers + self._matched_apart(event)
+        ]
+
+    def _gathered(self, pairs: Iterable[tuple[int, str]]) -> dict[str, Wanted]:
+        found: dict[str, Wanted] = {}
+        entries, last = self._places, ""
+        places: list[int] = []
+        keys: list[list[str]] = []
+        for at, number in pairs:
+            hop, key = entries[number]
+            if hop != last:
+                last = hop
+                wanted = found.get(hop) or found.setdefault(hop, Wanted())
+                places, keys = wanted.places, wanted.keys
+            if places and places[-1] == at:
+                keys[-1].append(key)
+            else:
+                places.append(at)
+                keys.append([key])
+        return found
 
     def match(self, attributes: Mapping[str, Any]) -> Hops:
         """The hops that an event must go to, each with its entries that match."""

@@ -332,7 +332,7 @@ class Network:
                 self._count(name, send.peer, send.message)
                 self._waiting.append((send.peer, FromPeer(name, send.message)))
             elif isinstance(send, Deliveries):
-                for message in send.messages():
+                for message in send.messages:
                     self._deliver(name, send.client, message)
             elif isinstance(send, ToClient):
                 if isinstance(send.message, Refused):

@@ -368,7 +368,7 @@ class Node:
                         self.listener.hear(client, answer, session)
                 case Deliveries(client=client, session=session):
                     if self.listener is not None:
-                        for delivery in send.messages():
+                        for delivery in send.messages:
                             self.listener.hear(client, delivery, session)
                 case ClosePeer(peer, _, session):
                     if peer in self.wires:
