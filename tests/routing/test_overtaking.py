@@ -14,6 +14,7 @@ from covey.routing.messages import (
     Deliver,
     Deliveries,
     DeltaAck,
+    Envelope,
     Events,
     FromClient,
     FromPeer,
@@ -28,6 +29,7 @@ from covey.routing.messages import (
 from covey.routing.overtaking import NUMBERS, UnderWay
 
 PLAIN = FromPeer("b", Events([]))
+EVENT = Envelope("b", 1, "ann", 0, False, 8, {})
 
 
 def delivery(client: str, number: int = 0) -> Deliveries:
