@@ -190,8 +190,24 @@ def test_a_stream_that_is_killed_at_any_moment_matches_each_event_once(tmp_path:
     check(tmp_path, events, changes, batches=None)
 
 
-def test_a_stream_runs_on_spark_connect(tmp_path: Path) -> None:
+LATE = """
+import os, sys, time
+late = os.path.join(os.path.dirname(__file__), "late")
+if any("foreach_batch_worker" in part for part in sys.orig_argv) and not os.path.exists(late):
+    open(late, "w").close()
+    time.sleep(15)
+"""
+"""Python as on a machine that is busy: it comes up later than Spark waits for it, once."""
+
+
+def test_a_stream_runs_on_spark_connect_though_python_comes_up_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("grpc")
     events, changes = make(tmp_path)
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / "sitecustomize.py").write_text(LATE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "slow"))
     drive(tmp_path, connect=True)
+    assert (tmp_path / "slow" / "late").exists()
     check(tmp_path, events, changes)

@@ -33,6 +33,7 @@ from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StructField, StructType
@@ -63,6 +64,10 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 Writer = Callable[[DataFrame, int], None]
+STARTS = 4
+"""So often a query is asked to start."""
+LATE = "to connect back"
+"""What Spark says where Python took too long."""
 VERSION = "version"
 """The column that says under which version of the subscriptions a row was matched."""
 
@@ -132,7 +137,21 @@ def match_stream(
         stream = stream.trigger(availableNow=True)
     elif trigger is not None:
         stream = stream.trigger(processingTime=trigger)
-    return stream.start()
+    return started(stream.start)
+
+
+def started(start: Callable[[], StreamingQuery]) -> StreamingQuery:
+    """Start a query. A Connect server gives the Python that runs its batches ten seconds to come up, which no setting
+    changes and a busy machine takes; nothing has run then, so it is asked again."""
+    for left in reversed(range(STARTS)):
+        try:
+            return start()
+        except PySparkException as error:
+            if not left or LATE not in str(error):
+                raise
+    raise AssertionError
+
+
 
 
 @dataclass
