@@ -32,6 +32,10 @@ class Process:
             self._process.send_signal(signal.SIGKILL)
             await self._process.wait()
 
+    def reload(self) -> None:
+        """Let it read its files again."""
+        self._process.send_signal(signal.SIGHUP)
+
     async def end(self) -> int:
         """As an operator would."""
         self._process.terminate()

@@ -37,7 +37,7 @@ class Overview:
         return answer(
             {
                 "broker": config.broker.broker,
-                "strategy": config.broker.strategy,
+                "strategy": broker.config.strategy,
                 "semantics": config.broker.semantics,
                 "advertisements": config.broker.advertisements,
                 "durable": config.data is not None,

@@ -106,7 +106,7 @@ class Admin:
         return _json(
             {
                 "broker": found.broker,
-                "strategy": self._config.broker.strategy,
+                "strategy": self._engine.broker.config.strategy,
                 "clients": found.clients,
                 "connected": found.connected,
                 "subscriptions": found.subscriptions,

@@ -49,7 +49,7 @@ from covey.events.schema import Schema
 from covey.limits import BROKER_FILTER_LIMITS, Limits
 from covey.network.configuration import DEFAULT_PORT, Security, ServerConfig, TlsFiles, check_names_differ, check_url
 from covey.network.limits import NetworkLimits
-from covey.network.routing_options import NAMES, TABLES, check_names, names_of, routing_options
+from covey.network.routing_options import NAMES, REROUTED, TABLES, check_names, names_of, routing_options
 from covey.network.tokens import Principal, principal_of, read_listed, read_secret
 from covey.routing.config import BrokerConfig, BrokerLimits, ConfigError, Timing
 
@@ -115,6 +115,19 @@ def read_peers(config: ServerConfig) -> dict[str, str]:
     return peers
 
 
+def read_routing(config: ServerConfig) -> dict[str, Any]:
+    """How the file of a broker has it routed by now, as arguments of `BrokerConfig`, but for what holds as long as it
+    runs; raises ConfigError."""
+    if config.source is None:
+        return {}
+    tables = {name: value for name, value in _read(config.source).items() if name in REROUTED}
+    reading = _Reading(tables, {}, config.source)
+    options: dict[str, Any] = reading.routing()
+    if reading.problems:
+        raise ConfigError(f"{config.source}: {reading.problems[0]}")
+    return options
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text())
@@ -151,7 +164,7 @@ class _Reading:
             self.problems.append(f"port is {port}; use one from 1 to {LAST_PORT:,}, or 0 for any that is free")
         limits, broker_limits = self._limits()
         timing = self._timing()
-        options: dict[str, Any] = self._part(lambda: routing_options(tables, self._directory), {})
+        options = self.routing()
         if "schema" in tables:
             options["schema"] = self._part(self._schema, None)
         broker = self._part(
@@ -169,6 +182,11 @@ class _Reading:
             None,
         )  # fmt: skip
         return None if self.problems else config
+
+    def routing(self) -> dict[str, Any]:
+        """How the broker routes, as arguments of `BrokerConfig`."""
+        none: dict[str, Any] = {}
+        return self._part(lambda: routing_options(self._tables, self._directory), none)
 
     def security(self) -> Security:
         """How the broker knows who connects."""

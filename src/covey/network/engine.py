@@ -74,6 +74,7 @@ from covey.routing.messages import (
     Publications,
     Publish,
     Refused,
+    Reroute,
     Subscribe,
     Subscriptions,
     Tick,
@@ -349,6 +350,11 @@ class Engine:
     def measure(self, measured: Measured) -> None:
         """Tell the broker what it uses of its resources."""
         self._put(None, measured)
+
+    def reroute(self, config: BrokerConfig) -> None:
+        """Let the broker route as a configuration says, which differs from its own in nothing else."""
+        self._config = config
+        self._put(None, Reroute.to(config))
 
     @property
     def is_pressed(self) -> bool:

@@ -27,8 +27,7 @@ class LoadMeter:
     def __init__(self, engine: Engine, config: BrokerConfig, sent_bytes: Callable[[], int]) -> None:
         """`sent_bytes` gives what went to neighbours since the start."""
         self._engine = engine
-        self._options = config.pruning or PruningOptions(measure_every=EVERY)
-        self._wanted = self._options.dimension == "auto" or config.merging.policy.at_bandwidth is not None
+        self._configure(config)
         self._sent_bytes = sent_bytes
         self._before = (time.monotonic(), time.process_time(), 0)
         self._task: asyncio.Task[None] | None = None
@@ -39,11 +38,22 @@ class LoadMeter:
             self.measured()
             self._task = asyncio.create_task(self._go_on(), name="load meter")
 
+    def _configure(self, config: BrokerConfig) -> None:
+        self._options = config.pruning or PruningOptions(measure_every=EVERY)
+        self._wanted = self._options.dimension == "auto" or config.merging.policy.at_bandwidth is not None
+
+    async def follow(self, config: BrokerConfig) -> None:
+        """Measure what another configuration asks for, from now on."""
+        await self.stop()
+        self._configure(config)
+        self.start()
+
     async def stop(self) -> None:
         """Measure no more."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
 
     async def _go_on(self) -> None:
         while True:

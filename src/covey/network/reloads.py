@@ -1,8 +1,9 @@
 """Files that say who may connect, read again: when they change, and when somebody asks (SIGHUP).
 
 What is read is the tables `[security]` and `[clients]`, the listed tokens, the secret, and the files of TLS, which hold
-for connections that are made from then on, and `[peers]`: neighbours that came into the table or left it since it was
-last read come and go. Everything else of a broker's configuration holds until it is started again.
+for connections that are made from then on; `[peers]`: neighbours that came into the table or left it since it was
+last read come and go; and the strategy with the tables of its options (`rerouting.py`). Everything else of a broker's
+configuration holds until it is started again.
 A file with a mistake changes nothing: whoever edits a list of tokens mustn't lock everyone out by a typing error, and
 what was revoked before stays revoked. A file that is being written is left alone until it has been the same for a
 moment.
@@ -24,6 +25,7 @@ from covey.network.engine import Counts
 from covey.network.identity import Identity
 from covey.network.links import Links
 from covey.network.neighbours import Neighbours
+from covey.network.rerouting import Rerouting
 from covey.network.standing import Standing
 from covey.network.tls import ServerTls
 from covey.routing.config import ConfigError
@@ -40,13 +42,14 @@ class Reloads:
 
     def __init__(
         self, config: ServerConfig, identity: Identity, standing: Standing, links: Links, neighbours: Neighbours,
-        counts: Counts, tls: ServerTls | None = None,
+        rerouting: Rerouting, counts: Counts, tls: ServerTls | None = None,
     ) -> None:  # fmt: skip
         self._config = config
         self._identity = identity
         self._standing = standing
         self._links = links
         self._neighbours = neighbours
+        self._rerouting = rerouting
         self._listed = _listed_peers(config)
         """The neighbours that the file named when it was last read; flags may have named others."""
         self._counts = counts
@@ -75,7 +78,9 @@ class Reloads:
                 raise ConfigError("whether everyone must say who they are can't change; start the broker again")
             accepting = None if self._tls is None else await asyncio.to_thread(self._tls.read)
             opening = await asyncio.to_thread(self._links.read_tls)
+            routing = await asyncio.to_thread(self._rerouting.read)
             await self._follow(await asyncio.to_thread(read_peers, self._config))
+            await self._rerouting.follow(routing)
         except CoveyError as error:
             self._counts.failed_reloads += 1
             log.error("not reloaded, so who may connect stays as it was: %s", error)

@@ -41,6 +41,8 @@ from covey.routing.config import AdaptiveFiltering, ConfigError, MergingOptions,
 NAMES: Final = ("strategy", "semantics", "advertisements", "meta_events")
 """Options that are taken as they are."""
 TABLES: Final = ("merging", "subsumption", "pruning", "adaptive", "profile")
+REROUTED: Final = ("strategy", "merging", "subsumption", "pruning", "adaptive")
+"""Options that may change while a broker runs."""
 
 _KINDS: Final[Mapping[str, Callable[..., Dimension]]] = {"number": Number, "integer": Integer, "instant": Instant}
 Option = TypeVar("Option")

@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import pyarrow as pa
 from aiohttp import web
@@ -42,6 +42,7 @@ from covey.network.loading import Loads
 from covey.network.marks import Marks
 from covey.network.neighbours import Neighbours
 from covey.network.reloads import Reloads
+from covey.network.rerouting import Rerouting
 from covey.network.standing import Standing
 from covey.network.storage import Journal, MemoryJournal, SqliteJournal
 from covey.network.tls import ServerTls
@@ -71,6 +72,7 @@ class Server:
         self._doorway: Doorway | None = None
         self._marks: Marks | None = None
         self._meter: LoadMeter | None = None
+        self._rerouting: Rerouting | None = None
         self._port = config.port
 
     @property
@@ -110,8 +112,10 @@ class Server:
         self.standing = Standing(self._engine, identity)
         links = self._links = Links(config, self._engine, identity)
         self._neighbours = Neighbours(self._engine, identity, links)
+        self._meter = LoadMeter(self._engine, config.broker, lambda: links.sent_bytes)
+        self._rerouting = Rerouting(config, self._engine, self._meter)
         self._reloads = Reloads(
-            config, identity, self.standing, links, self._neighbours, self._engine.counts, tls
+            config, identity, self.standing, links, self._neighbours, self._rerouting, self._engine.counts, tls
         )  # fmt: skip
         connections = Connections(self._engine)
         self._doorway = connections.doorway = links.doorway = Doorway(
@@ -141,7 +145,6 @@ class Server:
         for remark in config.remarks:
             log.warning("%s", remark)
         self._marks.start()
-        self._meter = LoadMeter(self._engine, config.broker, lambda: links.sent_bytes)
         self._meter.start()
         log.debug("broker %s listens on %s", config.broker.broker, self.url)
 
@@ -150,6 +153,12 @@ class Server:
         wrong, which changes nothing and is logged."""
         assert self._reloads is not None, "the server isn't started"
         return await self._reloads.reload()
+
+    async def reroute(self, **options: Any) -> None:
+        """Route by another strategy, or other options, from now on: `strategy`, `merging`, `subsumption`, `pruning` and
+        `adaptive`, as `BrokerConfig` has them. Tables follow when there is time. Raises ConfigError for what can't."""
+        assert self._rerouting is not None, "the server isn't started"
+        await self._rerouting.change(**options)
 
     async def stop(self) -> None:
         """Close everything; what was confirmed is on the disk."""

@@ -84,6 +84,7 @@ from covey.routing.messages import (
     Publications,
     RemoveLink,
     RemovePeer,
+    Reroute,
     Subscriptions,
     Tick,
     Work,
@@ -144,6 +145,7 @@ class Broker(Remembered):
             Work: self._work,
             Pressure: self._press,
             Measured: self._exporter.measure,
+            Reroute: self._exporter.reroute,
         }
 
     @classmethod
@@ -228,7 +230,8 @@ class Broker(Remembered):
 
     @property
     def config(self) -> BrokerConfig:
-        """As it is now: a profile may have taken the place of the one that it was made with."""
+        """As it is now: `Reroute` may have changed it, and a profile have taken the place of the one that it was made
+        with."""
         return self._context.config
 
     @property

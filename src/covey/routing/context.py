@@ -30,8 +30,8 @@ from covey.routing.undo import Remembered
 
 
 class Context(Remembered):
-    """Owned by the broker, read by all parts. `Loads` alone changes the configuration, where a profile takes the place
-    of the one before."""
+    """Owned by the broker, read by all parts. The configuration is changed by `Profiles`, where a profile takes the
+    place of the one before, and by `Exporter`, where the broker is to route in another way."""
 
     __slots__ = ("config", "known", "life", "pressure", "turn")
 

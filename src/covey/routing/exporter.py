@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -12,14 +12,15 @@ from covey.relations.pruning.control import Load
 from covey.routing.by_table import Table
 from covey.routing.client import Claim, Client, entry_key
 from covey.routing.clients import Clients
+from covey.routing.config import BrokerConfig, MergingOptions, PruningOptions, SubsumptionOptions
 from covey.routing.context import Context
 from covey.routing.links import Link
 from covey.routing.loaded_entries import LoadedEntries
-from covey.routing.messages import Entry, Measured
+from covey.routing.messages import Entry, Measured, Reroute
 from covey.routing.meta_events import META, META_FILTER
 from covey.routing.pruning_choice import PruningChoice
 from covey.routing.routing_table import PrunedTable, RoutingTable
-from covey.routing.strategies import PLANS, subscription_stages
+from covey.routing.strategies import PLANS, advertisement_stages, subscription_stages
 from covey.routing.undo import Remembered, RememberedDict, repair
 
 DEPARTED: Final = 100_000
@@ -208,6 +209,41 @@ class Exporter(Remembered):
         config = self._context.config
         return not PLANS[config.strategy].floods and (table is Table.SUBSCRIPTIONS or config.advertisements)
 
+    # How the broker routes
+
+    def reroute(self, input: Reroute) -> None:
+        """Route in another way from now on: exports get other stages, prunings are chosen anew, or filtering goes on
+        everywhere."""
+        before, now = self._context.config, self._context.turn.now
+        config = self._context.config = replace(
+            before, strategy=input.strategy, merging=input.merging, subsumption=input.subsumption,
+            pruning=input.pruning, adaptive=input.adaptive,
+        )  # fmt: skip
+        assert PLANS[before.strategy].floods == PLANS[config.strategy].floods, "neighbours wouldn't know"
+        for link in self._links.values():
+            if _staged_by(config) != _staged_by(before):
+                link.outward.subscriptions.export.restage(lambda: subscription_stages(config, self._context.known), now)
+            if config.merging.advertisements != before.merging.advertisements:
+                link.outward.advertisements.export.restage(
+                    lambda: advertisement_stages(config, self._context.known), now
+                )
+            if config.adaptive is None:
+                link.traffic.filtering = True
+        if config.adaptive is None:
+            self._table.leave_out(frozenset())
+        if config.pruning != before.pruning:
+            self._prune_otherwise(config.pruning)
+
+    def _prune_otherwise(self, options: PruningOptions | None) -> None:
+        repair(self, self._prune_anew)
+        self.pruning = None if options is None else PruningChoice(options)
+        self._pruned = None
+        self._prune_anew()
+        if self._pruned is None:
+            for link in self._links.values():
+                if link.in_tree:
+                    self._table.change_many(link.hop, link.inward.subscriptions.holding.entries, ())
+
     # What is known of events
 
     def judge_anew(self) -> None:
@@ -216,7 +252,7 @@ class Exporter(Remembered):
         repair(self, self._prune_anew)
         self._choose_prunings()
         for link in self._links.values():
-            if link.in_tree and PLANS[config.strategy].judges:
+            if PLANS[config.strategy].judges:
                 link.outward.subscriptions.export.restage(lambda: subscription_stages(config, self._context.known), now)
             if link.in_tree and self._pruned is not None:
                 self._pruned.change_many(link.hop, link.inward.subscriptions.holding.entries, ())
@@ -281,3 +317,10 @@ class Exporter(Remembered):
         if self._pruned is not None and (self._pruned.is_due or self._pruned.waits):
             repair(self, self._prune_anew)
             self._pruned.refresh()
+
+
+def _staged_by(config: BrokerConfig) -> tuple[str, MergingOptions | None, SubsumptionOptions | None]:
+    """What the stages of subscriptions follow from."""
+    strategy = config.strategy
+    merging = config.merging if strategy == "merging" else None
+    return strategy, merging, config.subsumption if strategy == "subsumption" else None

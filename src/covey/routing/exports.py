@@ -2,9 +2,12 @@
 
 An export gets the entries of the other hops. It keeps those that can matter to the neighbour (all, or with
 advertisements those that overlap one that came from there: R4), sends them through the stages, and knows what its
-outcome is and how that has changed since it was last asked. Mergers are made here, of entries from hops other than the
-neighbour only. So the neighbour never hears a filter that is wider than what lies behind this broker for its own sake
-(R3), and clients, who are filtered by their own entries, see no false positive (M13).
+outcome is and how that has changed since it was last asked. Where the stages become others, those that are there go on
+until the new ones have looked at all entries, when there is time; then the neighbour is told the difference.
+
+Mergers are made here, of entries from hops other than the neighbour only. So the neighbour never hears a filter that is
+wider than what lies behind this broker for its own sake (R3), and clients, who are filtered by their own entries, see
+no false positive (M13).
 """
 
 from __future__ import annotations
@@ -26,6 +29,10 @@ from covey.routing.stages import Change, Stage
 from covey.routing.strategies import advertisement_stages, subscription_stages
 from covey.routing.undo import Remembered, repair
 
+FED_TOGETHER: Final = 16
+"""Entries that new stages are given in one piece."""
+FEEDING_STEPS: Final = 2
+"""Steps that giving them one counts as, beside what they make of it."""
 LEAST_STALE: Final = 64
 """Numbers of changes that were told, or taken back, and are still listed; from so many on, half of the list at most."""
 
@@ -55,6 +62,11 @@ class Export(Remembered):
         self._known = known
         self._make = make
         self._stages = Staged(make())
+        self._make_next: Callable[[], list[Stage]] | None = None
+        self._next: Staged | None = None
+        """Stages that will take the place of those that are there."""
+        self._unfed: dict[str, None] = {}
+        """Relevant entries that they haven't got, in order."""
         self._by_advertisements = by_advertisements
         self._advertised: dict[str, Filter] = {}
         self._inputs: dict[str, Filter] = {}
@@ -112,7 +124,9 @@ class Export(Remembered):
                 self._relevant.add(key)
                 change.add(key, condition)
         self._pass(change, now)
-        self._stages.advertise(tuple(self._advertised.values()))
+        for stages in (self._stages, self._next):
+            if stages is not None:
+                stages.advertise(tuple(self._advertised.values()))
 
     def _matters(self, key: str, condition: Filter, advertised: Iterable[Filter]) -> bool:
         """Whether an entry overlaps an advertisement; it counts as one that does until that is known."""
@@ -138,23 +152,59 @@ class Export(Remembered):
         return change
 
     def restage(self, make: Callable[[], list[Stage]], now: float) -> None:
-        """Other stages from now on; the entries stay."""
+        """Other stages, in the place of those that are there once they have looked at all entries."""
         self._begin(now)
-        self._make = make
-        before, self._stages = self._stages, Staged(make())
-        self._stages.advertise(tuple(self._advertised.values()))
-        relevant = {key: condition for key, condition in self._inputs.items() if key in self._relevant}
-        self._pass(Change(relevant), now)
-        self._touch(before.outcome.keys())
+        self._make_next = make
+        self._start_next()
+        self._get_on(now)
+
+    def _start_next(self) -> None:
+        assert self._make_next is not None
+        self._next = Staged(self._make_next())
+        self._next.advertise(tuple(self._advertised.values()))
+        self._unfed = {key: None for key in self._inputs if key in self._relevant}
+
+    def _get_on(self, now: float) -> None:
+        """Give the next stages entries, as far as the budget goes, and let them take over when they have all."""
+        following, budget = self._next, self._known.budget
+        assert following is not None
+        while self._unfed and budget.left > 0:
+            keys = list(islice(self._unfed, FED_TOGETHER))
+            for key in keys:
+                del self._unfed[key]
+            budget.spend(FEEDING_STEPS * len(keys))
+            following.change(Change({key: self._inputs[key] for key in keys}), now)
+        if following.behind:
+            following.work(now)
+        if self._unfed:
+            return
+        following.catch_up(now)
+        if not following.behind:
+            assert self._make_next is not None
+            before, after = self._stages.outcome, following.outcome
+            self._stages, self._make = following, self._make_next
+            self._next = self._make_next = None
+            self._touch([key for key in before.keys() | after.keys() if before.get(key) != after.get(key)])
 
     def _pass(self, change: Change, now: float) -> None:
         """Let a change of the relevant entries go through the stages."""
         self._begin(now)
         self._touch(self._stages.change(change, now))
+        if self._next is not None:
+            gone = Change()
+            for key in change.removed:
+                if key in self._unfed:
+                    del self._unfed[key]
+                else:
+                    gone.remove(key)
+            self._next.change(gone, now)
+            self._unfed.update(dict.fromkeys(change.added))
 
     def _begin(self, now: float) -> None:
         if repair(self, lambda: self._take_back(now)):
             self._stages.begin()
+            if self._next is not None:
+                self._next.begin()
 
     def _take_back(self, now: float) -> None:
         """The entries are what they were before this turn: so must be what is made of them. Of equivalent filters
@@ -167,6 +217,8 @@ class Export(Remembered):
             touched = self._stages.change(Change(relevant), now) | staged.outcome.keys()
         self._stages.advertise(tuple(self._advertised.values()))
         self._touch(touched | staged.touched)
+        if self._next is not None:
+            self._start_next()
 
     def catch_up(self, now: float) -> None:
         """Let stages do what is due at this time."""
@@ -179,7 +231,8 @@ class Export(Remembered):
     @property
     def behind(self) -> int:
         """How much was put off."""
-        return len(self._unsure) + self._stages.behind
+        later = 0 if self._next is None else 1 + len(self._unfed) + self._next.behind
+        return len(self._unsure) + self._stages.behind + later
 
     def work(self, now: float) -> None:
         """Do what was put off, as far as the budget goes."""
@@ -188,6 +241,9 @@ class Export(Remembered):
         if self._stages.behind:
             self._begin(now)
             self._touch(self._stages.work(now))
+        if self._next is not None and self._known.budget.left > 0:
+            self._begin(now)
+            self._get_on(now)
 
     @property
     def outcome(self) -> Mapping[str, Filter]:

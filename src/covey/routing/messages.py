@@ -21,6 +21,14 @@ import msgspec
 from msgspec import Meta
 
 from covey.filters.algebra import Filter
+from covey.routing.config import (
+    AdaptiveFiltering,
+    BrokerConfig,
+    MergingOptions,
+    PruningOptions,
+    Strategy,
+    SubsumptionOptions,
+)
 from covey.routing.ranges import (
     BROKERS,
     BrokerName,
@@ -649,10 +657,26 @@ class Measured(Struct, frozen=True):
     bytes_a_second: float = 0.0
 
 
+class Reroute(Struct, frozen=True):
+    """How the broker routes from now on, beside what holds as long as it runs: its tables follow when there is time.
+    Whether it floods can't change, since its neighbours wouldn't know."""
+
+    strategy: Strategy
+    merging: MergingOptions
+    subsumption: SubsumptionOptions | None
+    pruning: PruningOptions | None
+    adaptive: AdaptiveFiltering | None
+
+    @classmethod
+    def to(cls, config: BrokerConfig) -> Reroute:
+        """To what a configuration says."""
+        return cls(config.strategy, config.merging, config.subsumption, config.pruning, config.adaptive)
+
+
 Input: TypeAlias = (
     ClientUp | Permit | ClientDown | FromClient | Publications | Subscriptions
     | PeerUp | PeerDown | FromPeer | AddPeer | RemovePeer | Tick | Work | Pressure
-    | Measured
+    | Measured | Reroute
 )  # fmt: skip
 
 # What a broker tells the driver

@@ -13,7 +13,7 @@ from covey.simulation.runs import run
 from covey.simulation.scenarios import Scenario, random_scenario
 from covey.simulation.shrinking import shrink
 
-FAULTS = ("crash", "pause", "cut", "partition", "reset", "unlink", "press", "lie", "allow", "defect")
+FAULTS = ("crash", "pause", "cut", "partition", "reset", "unlink", "press", "lie", "allow", "reroute", "defect")
 _SAY_EVERY = 100
 
 

@@ -31,9 +31,10 @@ from covey.routing.undo import Step, slots_of
 PLAIN: Final = (str, frozenset, bytes, int, float, bool, type(None), Enum, Filter, msgspec.Struct)
 """Values that don't change, or are never changed."""
 NO_STATE: Final = (KnownFilters, Turn, PrunedTable, PruningChoice)
-NO_MEANING: Final = frozenset(
-    {"_ends", "_news", "_gone", "_changed", "_touches", "_stages", "_dirty", "_before", "hits", "steps_of", "turn"}
-)
+NO_MEANING: Final = frozenset({
+    "_ends", "_news", "_gone", "_changed", "_touches", "_stages", "_next", "_unfed", "_dirty", "_before", "hits",
+    "steps_of", "turn",
+})  # fmt: skip
 """Attributes that may differ: leases that have ended already or were looked at in vain, what is to be looked at, and
 figures."""
 

@@ -93,7 +93,7 @@ def _meaning_failures(broker: Broker, views: Views, near: str, far: str) -> list
         return []
     behind = _behind(broker, views, near, far)
     exported = list(views[near, far].exported.subscriptions.values())
-    wanted, told = _matched(behind), _matched(exported)
+    wanted, told = _matched(behind.values()), _matched(exported)
     where = f"{near} to {far}"
     failures: list[str] = []
     if wanted & ~told:
@@ -111,15 +111,20 @@ def _meaning_failures(broker: Broker, views: Views, near: str, far: str) -> list
     return failures
 
 
-def _behind(broker: Broker, views: Views, near: str, far: str) -> list[Filter]:
-    """The entries of all hops of a broker but one."""
-    behind = list(own_filters(broker))
+def _behind(broker: Broker, views: Views, near: str, far: str) -> dict[str, Filter]:
+    """The entries of all hops of a broker but one, by key: two neighbours that leave out equal filters may tell
+    the same entry."""
+    behind = {f"own {at}": condition for at, condition in enumerate(own_filters(broker))}
     for (name, peer), view in views.items():
         if name == near and peer != far and view.in_tree:
-            behind += view.held.subscriptions.values()
+            behind |= view.held.subscriptions
     if broker.config.advertisements:
         advertised = views[near, far].held.advertisements.values()
-        behind = [condition for condition in behind if any(_may_meet(condition, other) for other in advertised)]
+        behind = {
+            key: condition
+            for key, condition in behind.items()
+            if any(_may_meet(condition, other) for other in advertised)
+        }
     return behind
 
 
@@ -130,8 +135,8 @@ def _may_meet(condition: Filter, advertised: Filter) -> bool:
     return overlaps(condition, advertised)
 
 
-def _distinct(filters: list[Filter], strategy: str) -> int:
-    return len(filters) if strategy == "simple" else len({_matched_by(condition) for condition in filters})
+def _distinct(filters: dict[str, Filter], strategy: str) -> int:
+    return len(filters) if strategy == "simple" else len({_matched_by(condition) for condition in filters.values()})
 
 
 def _matched(filters: Iterable[Filter]) -> int:

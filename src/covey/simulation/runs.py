@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
+from typing import cast
 
 from covey.events.schema import Schema
 from covey.relations.merging import MergingPolicy
@@ -20,6 +21,7 @@ from covey.routing.config import (
     BrokerLimits,
     MergingOptions,
     PruningOptions,
+    Strategy,
     SubsumptionOptions,
     Timing,
 )
@@ -35,6 +37,7 @@ from covey.routing.messages import (
     Permit,
     Pressure,
     RemovePeer,
+    Reroute,
 )
 from covey.simulation.actors import Actor
 from covey.simulation.fixpoint import check_fixpoint
@@ -222,6 +225,19 @@ class Stage:
         node = self.nodes[action.who]
         node.take(Pressure("above a mark"))
         self.clock.later(action.seconds, node.take, Pressure())
+
+    def _reroute(self, action: Action) -> None:
+        """A broker's file says another strategy, or other options: at once where it runs, else when it starts."""
+        node = self.nodes[action.who]
+        config = node.config
+        node.config = replace(
+            config,
+            strategy=cast(Strategy, action.what),
+            merging=MergingOptions(action.seconds if config.chances else 0.0, MergingPolicy(at_arrivals=3)),
+            pruning=PruningOptions(share=0.5) if action.text and config.chances else None,
+            adaptive=AdaptiveFiltering(0.6, 0.3, 4) if action.durable else None,
+        )
+        node.take(Reroute.to(node.config))
 
     def _defect(self, action: Action) -> None:
         self.nodes[action.who].break_after(int(action.what))

@@ -102,6 +102,7 @@ def random_scenario(
         actions += _marks(random.Random(f"marks {seed}"), scenario)
         actions += _defects(random.Random(f"defects {seed}"), scenario)
         actions += _lies(random.Random(f"lies {seed}"), scenario)
+        actions += _reroutings(random.Random(f"reroutings {seed}"), scenario)
     return scenario.with_actions(sorted(actions, key=lambda action: action.at))
 
 
@@ -244,6 +245,20 @@ def _marks(rng: random.Random, scenario: Scenario) -> list[Action]:
         )
         for _ in range(rng.randint(1, 3))
     ]
+
+
+def _reroutings(rng: random.Random, scenario: Scenario) -> list[Action]:
+    """Brokers that are told to route by another strategy, or with other options. One that floods can't change."""
+    if scenario.strategy == "flooding" or rng.random() < 0.6:
+        return []
+    strategies = [strategy for strategy in STRATEGIES if strategy != "flooding"]
+    return [
+        Action(
+            rng.uniform(0.5, FAULTS - 0.2), "reroute", rng.choice(scenario.brokers), rng.choice(strategies),
+            rng.choice(["", "", "pruned"]), rng.random() < 0.5, rng.choice([0.0, 0.3]),
+        )
+        for _ in range(rng.randint(1, 4))
+    ]  # fmt: skip
 
 
 def _lies(rng: random.Random, scenario: Scenario) -> list[Action]:
