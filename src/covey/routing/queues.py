@@ -78,11 +78,7 @@ class Queues(Remembered):
 
     def deliver(self, found: list[tuple[Client, Wanted]], batch: Batch) -> None:
         """Events of a batch for clients, each with those of a client's subscriptions that match."""
-        waiting = [
-            (client, wanted)
-            for client, wanted in found
-            if not (self._are_for_now(client, wanted.keys) and self._send_at_once(client, wanted, batch))
-        ]
+        waiting = [(client, wanted) for client, wanted in found if not self._send_at_once(client, wanted, batch)]
         for client, _ in waiting:
             if client.id not in self._pumped:
                 self._pumped[client.id] = client
@@ -95,27 +91,22 @@ class Queues(Remembered):
         for at, number, ids in sorted(steps) if len(waiting) > 1 else steps:
             self._deliver_one(waiting[number][0], ids, batch, at)
 
-    def _are_for_now(self, client: Client, subscriptions: list[list[str]]) -> bool:
-        """Whether all of these subscriptions are there, and none is durable."""
-        claims = client.claims.subscriptions
-        for ids in subscriptions:
-            for id in ids:
-                claim = claims.get(id)
-                if claim is None or claim.durable:
-                    return False
-        return True
-
     def _send_at_once(self, client: Client, wanted: Wanted, batch: Batch) -> bool:
-        """Send deliveries without a number that need not wait, as `_pump_one` would; False where they do."""
+        """Send deliveries without a number that need not wait, as `_pump_one` would; False where some do."""
         places = wanted.places
-        if not client.up:
-            client.meant += len(places)  # for a lease; it hears that it missed something when it comes back
-            return True
-        if client.unsent or client.buffer or client.gap or client.watched or len(places) > client.credit:
+        if not client.up or client.unsent or client.buffer or client.gap or client.watched:
             return False
         sizes = [batch.size(at) for at in places]
-        if sum(sizes) > client.credit_bytes:
+        if len(places) > client.credit or sum(sizes) > client.credit_bytes:
             return False
+        held = client.claims.subscriptions
+        claims = [
+            claim for ids in wanted.keys for id in ids if (claim := held.get(id)) is not None and not claim.durable
+        ]
+        if len(claims) < sum(map(len, wanted.keys)):
+            return False
+        for claim in claims:
+            claim.hits += 1
         client.meant += len(places)
         client.credit_bytes -= sum(sizes)
         self._sent(client, batch.deliveries(places, wanted.keys, sizes))
@@ -140,7 +131,7 @@ class Queues(Remembered):
         elif client.up:
             self._wait(client, (client.next_number - 1, subscriptions, batch.envelope(at), batch.size(at)))
         else:
-            client.meant += 1
+            client.meant += 1  # for a lease; it hears that it missed something when it comes back
 
     def _wait(self, client: Client, waiting: tuple[int, list[str], Envelope, int]) -> None:
         """Let a delivery without a number wait for the client's credit; the oldest go where there are too many."""
