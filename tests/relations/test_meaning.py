@@ -7,6 +7,8 @@ from itertools import product
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import covey
 from covey.events import Attribute, Meaning, Schema
@@ -171,3 +173,55 @@ def test_mergers_and_covering_tables_lose_no_event_that_a_schema_allows(semantic
             assert semantics == "strict"
             continue
         assert matched(merger.filter) == wanted, [str(part) for part in parts]
+
+
+TYPED_EVENTS = Schema(
+    {"type": Attribute("string", mandatory=True), "price": "int"},
+    type_attribute="type",
+    subtypes={"StockQuote": "Quote"},
+    mandatory_by_type={"Quote": ["price"]},
+)
+"""Every event has a type, as Mühl, Fiege and Buchmann have it."""
+
+
+def _typed_filters() -> st.SearchStrategy[str]:
+    tests = st.sampled_from(
+        [
+            "type = 'Quote'", "type = 'StockQuote'", "type = 'News'", "type != 'Quote'",
+            "type IN ('News', 'StockQuote')", "type IS NULL", "type IS NOT NULL", "type <=> 'Quote'",
+            "price < 3", "price >= 2", "price IS NULL",
+        ]
+    )  # fmt: skip
+    return st.recursive(
+        tests,
+        lambda inner: st.one_of(
+            st.tuples(inner, st.sampled_from(["AND", "OR"]), inner).map(lambda parts: "({} {} {})".format(*parts)),
+            inner.map("NOT ({})".format),
+        ),
+        max_leaves=5,
+    )
+
+
+@given(_typed_filters(), _typed_filters())
+def test_where_every_event_has_a_type_relations_are_about_events_that_have_one(one: str, other: str) -> None:
+    events = [
+        {"type": kind, **({} if price is None else {"price": price})}
+        for kind in ("Quote", "StockQuote", "News", "Else")
+        for price in (None, 1, 2, 3)
+        if price is not None or not kind.endswith("Quote")
+    ]
+    for event in events:
+        assert TYPED_EVENTS.decode(event)
+    found = covey.relate(one, other, schema=TYPED_EVENTS)
+    left, right = (TYPED_EVENTS.check(covey.parse(text)) for text in (one, other))
+    matched = [(left.matches(event), right.matches(event)) for event in events]
+    assert found.covers == all(here or not there for here, there in matched)
+    assert found.covered == all(there or not here for here, there in matched)
+    assert found.overlaps == any(here and there for here, there in matched)
+
+
+def test_an_event_without_its_type_is_refused() -> None:
+    with pytest.raises(covey.EventError, match="attribute 'type' is mandatory and missing"):
+        TYPED_EVENTS.decode({"price": 1})
+    assert covey.relate("type IS NOT NULL", "TRUE", schema=TYPED_EVENTS).equivalent
+    assert Schema.from_json(TYPED_EVENTS.to_json()) == TYPED_EVENTS

@@ -152,8 +152,6 @@ def started(start: Callable[[], StreamingQuery]) -> StreamingQuery:
     raise AssertionError
 
 
-
-
 @dataclass
 class _Batches:
     """The function of `foreachBatch`, with its state. On Connect it is pickled, before it has any."""
