@@ -41,7 +41,7 @@ class Named(Protocol):
         """The same; a segment makes it once."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Ids:
     """The ids of subscriptions that no segment holds."""
 
@@ -153,21 +153,17 @@ class Matches:
                     result[event] += found[first:last]
         return result
 
-    def to_pairs(self) -> list[tuple[int, Any]]:
-        """As `pairs()`, in Python: events and ids, event by event."""
-        events: list[NDArray[np.int64]] = []
-        ids: list[Any] = []
-        for part in sorted(self._parts, key=lambda part: (part.segment, part.first)):
-            known = self._segments[part.segment].id_list
-            ids += [known[ordinal] for ordinal in part.ordinals.tolist()]
-            events.append(np.repeat(np.arange(part.first, part.first + len(part.offsets) - 1), np.diff(part.offsets)))
-        if self._integers:
-            ids = list(map(int, ids))
-        joined = np.concatenate(events) if events else np.empty(0, np.int64)
-        if len(self._segments) < 2:
-            return list(zip(joined.tolist(), ids, strict=True))
-        order = np.argsort(joined, kind="stable")
-        return list(zip(joined[order].tolist(), [ids[at] for at in order.tolist()], strict=True))
+    def by_segment(self) -> list[tuple[Named, NDArray[np.int64], NDArray[np.int32]]]:
+        """The pairs as they were found: a segment, events in their order, and of each pair the segment's ordinal. For
+        whoever knows subscriptions by these; segments come in the order in which subscriptions were added."""
+        return [
+            (
+                self._segments[part.segment],
+                np.repeat(np.arange(part.first, part.first + len(part.offsets) - 1), np.diff(part.offsets)),
+                part.ordinals,
+            )
+            for part in sorted(self._parts, key=lambda part: (part.segment, part.first))
+        ]
 
     def _subscriptions(self) -> pa.DictionaryArray:
         if len(self._ids) == 1:

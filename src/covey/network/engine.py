@@ -120,9 +120,10 @@ LEAST_TOGETHER: Final = 4
 """Events of one publication that are taken together whatever they may cost."""
 EVENTS_SECONDS: Final = 0.01
 """What publications that are taken together may take, where every session gets all of them."""
-EVENT_SECONDS: Final = 1e-5
-DELIVERY_SECONDS: Final = 6e-6
-"""What an event takes, and each of its deliveries, about."""
+EVENT_SECONDS: Final = 4e-6
+DELIVERY_SECONDS: Final = 2e-6
+DURABLE_SECONDS: Final = 2e-5
+"""What an event takes, and each of its deliveries, about; and a durable one in addition."""
 SUBSCRIPTIONS_TOGETHER: Final = 32
 """Subscriptions of a session that are taken as one input: a few milliseconds."""
 SHORTEST_WAIT: Final = 0.01
@@ -523,7 +524,7 @@ class Engine:
     def _publish(self, session: Session, first: FromClient, started: float) -> float:
         """A publication and those that are next in other sessions' queues, as one input; gives the time after it."""
         assert isinstance(first.message, Publish)
-        most = self._together()
+        most = self._together(first.message)
         if len(first.message.events) > most or self._begun.get(session) is first.message:
             return self._publish_part(session, first, most, started)
         run = [(session, first)]
@@ -549,9 +550,11 @@ class Engine:
             self._charge(other, (count + 1) * share)
         return now
 
-    def _together(self) -> int:
-        """Events that are taken together: fewer, the more sessions may get each of them."""
+    def _together(self, publish: Publish) -> int:
+        """Events that are taken together with a publication: fewer, the more sessions may get each of them."""
         cost = EVENT_SECONDS + DELIVERY_SECONDS * len(self._sessions)
+        if publish.events and publish.events[0].durable:
+            cost += DURABLE_SECONDS
         return min(max(LEAST_TOGETHER, int(EVENTS_SECONDS / cost)), TOGETHER)
 
     def _publish_part(self, session: Session, whole: FromClient, most: int, started: float) -> float:

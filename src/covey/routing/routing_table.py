@@ -20,11 +20,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
+from weakref import ReferenceType, ref
+
+import numpy as np
+from numpy.typing import NDArray
 
 from covey.filters.algebra import Filter
 from covey.history import Chances
 from covey.matching import Index
+from covey.matching.matches import Named
 from covey.relations.pruning import Pruner
 from covey.routing.batches import Wanted
 from covey.routing.journal import Flaw
@@ -36,6 +41,11 @@ from covey.routing.waiting_entries import WaitingEntries, weight_of
 
 Hops: TypeAlias = dict[str, list[str]]
 """The hops that an event must go to, each with its entries that match."""
+
+Target: TypeAlias = tuple[str, str]
+"""A hop, and the key of one of its entries."""
+Targets: TypeAlias = "dict[int, tuple[ReferenceType[Named], list[Target | None]]]"
+"""Entries by a segment and its ordinals, None for those that weren't asked for yet."""
 
 FEW: Final = 64
 """Small entries up to which the interpreter matches; half as many bring it back."""
@@ -73,6 +83,8 @@ class RoutingTable:
         self._numbers: dict[tuple[str, str], str] = {}
         self._places: dict[str, tuple[str, str]] = {}
         self._next = 0
+        self._targets: Targets = {}
+        """What numbers stand for in the segments that the last events were matched by."""
         self._apart: dict[str, Filter] = {}
         """Entries that the index can't take."""
         self._before: dict[tuple[str, str], Filter | None] = {}
@@ -209,6 +221,7 @@ class RoutingTable:
 
     def _forget_index(self) -> None:
         self._index, self._waiting, self._numbers, self._places, self._apart = None, WaitingEntries(), {}, {}, {}
+        self._targets = {}
 
     def _add_carefully(self, index: Index, rows: Sequence[tuple[str, Filter]]) -> None:
         """Let the index take entries. One that it can't take, which is a defect of the index, must not keep others from
@@ -324,28 +337,50 @@ class RoutingTable:
                 wanted.keys.append(matched)
         return found
 
-    def _matched_together(self, events: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
-        """Places of events and the numbers of entries that match them, event by event."""
+    def _matched_together(self, events: Sequence[Mapping[str, Any]]) -> Iterable[tuple[int, Target]]:
+        """Places of events and the entries that match them, event by event."""
         index = self._up_to_date(len(events))
         assert index is not None
         if self._known.meaning.defaults:
             events = [self._known.completed(event) for event in events]
-        found = index.match_batch(events, threads=1)
-        if not self._apart and not self._waiting:
-            return found.to_pairs()
-        return [
-            (at, number)
-            for at, (numbers, event) in enumerate(zip(found.to_pylist(), events, strict=True))
-            for number in numbers + self._matched_apart(event)
-        ]
+        before, self._targets = self._targets, {}
+        places: list[NDArray[np.int64]] = []
+        found: list[Target] = []
+        for segment, some, ordinals in index.match_batch(events, threads=1).by_segment():
+            found += self._found(before, segment, ordinals.tolist())
+            places.append(some)
+        if self._apart or self._waiting:
+            apart = [(at, number) for at, event in enumerate(events) for number in self._matched_apart(event)]
+            found += [self._places[number] for _, number in apart]
+            places.append(np.array([at for at, _ in apart], np.int64))
+        if len(places) == 1:
+            return zip(places[0].tolist(), found, strict=True)
+        joined = np.concatenate([np.empty(0, np.int64), *places])
+        order = np.argsort(joined, kind="stable")
+        return zip(joined[order].tolist(), [found[at] for at in order.tolist()], strict=True)
 
-    def _gathered(self, pairs: Iterable[tuple[int, str]]) -> dict[str, Wanted]:
+    def _found(self, before: Targets, segment: Named, ordinals: list[int]) -> list[Target]:
+        """The entries that a segment of the index has under some ordinals. They are looked up once for each: what a
+        number stands for never changes."""
+        known = self._targets.get(id(segment)) or before.get(id(segment))
+        if known is None or known[0]() is not segment:
+            known = ref(segment), [None] * len(segment.ids)
+        self._targets[id(segment)] = known
+        targets = known[1]
+        found = [targets[ordinal] for ordinal in ordinals]
+        if not all(found):
+            numbers, entries = segment.id_list, self._places
+            for at, ordinal in enumerate(ordinals):
+                if found[at] is None:
+                    found[at] = targets[ordinal] = entries[numbers[ordinal]]
+        return cast("list[Target]", found)
+
+    def _gathered(self, pairs: Iterable[tuple[int, Target]]) -> dict[str, Wanted]:
         found: dict[str, Wanted] = {}
-        entries, last = self._places, ""
+        last = ""
         places: list[int] = []
         keys: list[list[str]] = []
-        for at, number in pairs:
-            hop, key = entries[number]
+        for at, (hop, key) in pairs:
             if hop != last:
                 last = hop
                 wanted = found.get(hop) or found.setdefault(hop, Wanted())
