@@ -65,6 +65,7 @@ from covey.kernels.strides import copy_bytes
 from covey.kernels.types import (
     Bytes,
     ByteTable,
+    Flag,
     Int32s,
     Int32Table,
     Int64,
@@ -319,32 +320,25 @@ def _scan(event, segment):
 
 
 @kernel
-def match_one(segment_address: Int64, event_address: Int64):
+def match_one(segment_address: Int64, event_address: Int64, is_again: Flag):
     """All subscriptions that one event matches, ascending and distinct, into its `out`: gives how many. It gives VERIFY
     where its requests must be verified, and where there is no room for what it matches how much is needed, less than 0;
-    `match_again` is to be called then."""
+    it is to be called again then."""
     segment = segment_at(addresses_at(segment_address, _SEGMENT_FIELDS))
     event = event_at(addresses_at(event_address, _EVENT_FIELDS))
-    for attribute in range(len(event.kinds)):
-        kind = event.kinds[attribute]
-        if kind:
-            event.codes[attribute, 0] = _double_code(event.numbers[attribute], attribute, kind - 1, segment)
-            event.kinds[attribute] = 0
-    if len(segment.first_literal) > 1:
-        _scan(event, segment)
-        return _match(event, segment, True)
-    return _match(event, segment, False)
-
-
-@kernel
-def match_again(segment_address: Int64, event_address: Int64):
-    """As `match_one` for an event that was tried before."""
-    segment = segment_at(addresses_at(segment_address, _SEGMENT_FIELDS))
-    event = event_at(addresses_at(event_address, _EVENT_FIELDS))
-    if len(segment.first_literal) > 1:
-        event.counts[REQUESTS] = 0
-        return _match(event, segment, True)
-    return _match(event, segment, False)
+    has_patterns = len(segment.first_literal) > 1
+    if is_again:
+        if has_patterns:
+            event.counts[REQUESTS] = 0
+    else:
+        for attribute in range(len(event.kinds)):
+            kind = event.kinds[attribute]
+            if kind:
+                event.codes[attribute, 0] = _double_code(event.numbers[attribute], attribute, kind - 1, segment)
+                event.kinds[attribute] = 0
+        if has_patterns:
+            _scan(event, segment)
+    return _match(event, segment, has_patterns)
 
 
 @forced
@@ -449,5 +443,4 @@ def match_json(address: Int64, length: Int64, segment_address: Int64, event_addr
         return np.int64(LEFT)
     if has_patterns:
         _scan(event, segment)
-        return _match(event, segment, True)
-    return _match(event, segment, False)
+    return _match(event, segment, has_patterns)

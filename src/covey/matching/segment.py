@@ -176,7 +176,7 @@ class Segment:
         encoded = self.encoder.encode_event(event)
         if encoded.deleted is not deleted:
             encoded.take_deleted(deleted)
-        found = _single.match_one(self.address, encoded.address)
+        found = _single.match_one(self.address, encoded.address, False)
         if found > 0:
             ids: list[Any] = self.integer_list if integers else self.id_list
             return [ids[ordinal] for ordinal in encoded.out[:found]]
@@ -194,7 +194,7 @@ class Segment:
                 self.encoder.patterns.verify_event(encoded)
             else:
                 encoded.make_room(-found)
-            found = _single.match_again(self.address, encoded.address)
+            found = _single.match_one(self.address, encoded.address, True)
         encoded.forget()
         return found
 
