@@ -62,7 +62,7 @@ from covey.routing.context import Context
 from covey.routing.defects import BrokenError, DefectError
 from covey.routing.exporter import Exporter
 from covey.routing.journal import Outputs, Put, read
-from covey.routing.kept_events import KeptEvents, WindowRow
+from covey.routing.kept_events import KeptEvents, WindowRow, read_event
 from covey.routing.links import Link
 from covey.routing.load_parts import finish_loads
 from covey.routing.loading import LoadView
@@ -72,7 +72,6 @@ from covey.routing.messages import (
     AddPeer,
     ClientDown,
     ClientUp,
-    Envelope,
     FromClient,
     FromPeer,
     Input,
@@ -324,7 +323,7 @@ class Broker(Remembered):
         self._router.restore_numbers(None if numbers is None else read(numbers, int))
         self._profiles.restore(spaces)
         self.events.restore(
-            {key: read(value, Envelope) for key, value in spaces.get("event", {}).items()},
+            {key: read_event(value) for key, value in spaces.get("event", {}).items()},
             {key: read(value, WindowRow) for key, value in spaces.get("window", {}).items()},
         )
         self._peers.restore(spaces, self.events)

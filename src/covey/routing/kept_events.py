@@ -12,9 +12,10 @@ Which events came by, kept or not, is told by `seen_events.py`, for longer; afte
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
+from typing import TypeAlias
 
 import msgspec
 
@@ -22,11 +23,30 @@ from covey.routing.context import Context
 from covey.routing.messages import Envelope
 from covey.routing.plain_events import size_of
 from covey.routing.seen_events import SeenEvents, fingerprint
-from covey.routing.undo import Remembered, ScratchSet, note
+from covey.routing.undo import Remembered, ScratchDict, ScratchSet, note
+
+
+class KeptRow(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """An event, and its place in the window when its turn ended. One that isn't in the window is an `Envelope` by
+    itself."""
+
+    envelope: Envelope
+    at: float
+    place: int
+    reached: list[str]
+
+
+EventRow: TypeAlias = Envelope | KeptRow
+_read_event: Callable[[bytes], EventRow] = msgspec.msgpack.Decoder(EventRow).decode
+
+
+def read_event(value: bytes) -> EventRow:
+    """An event's row; journals of before have envelopes alone."""
+    return _read_event(value)
 
 
 class WindowRow(msgspec.Struct, frozen=True, array_like=True):
-    """A durable event's place in the window."""
+    """A durable event's place in the window, where that isn't what the event's own row says."""
 
     at: float
     place: int
@@ -44,6 +64,10 @@ class Kept:
     place: int = 0
     in_window: bool = False
     reached: frozenset[str] = frozenset()
+    in_row: bool = False
+    """Whether the event's row says that it is in the window."""
+    has_row: bool = False
+    """Whether its place in the window has a row of its own."""
     turn: int = 0
     """The turn in which it was made or saved."""
 
@@ -51,10 +75,17 @@ class Kept:
         """Let its state be taken back."""
         if self.turn != turn:
             self.turn = turn
-            note(self._return_to, self.references, self.at, self.place, self.in_window, self.reached)
+            note(
+                self._return_to, self.references, self.at, self.place, self.in_window, self.reached, self.in_row,
+                self.has_row,
+            )  # fmt: skip
 
-    def _return_to(self, references: int, at: float, place: int, in_window: bool, reached: frozenset[str]) -> None:
+    def _return_to(
+        self, references: int, at: float, place: int, in_window: bool, reached: frozenset[str], in_row: bool,
+        has_row: bool,
+    ) -> None:  # fmt: skip
         self.references, self.at, self.place, self.in_window, self.reached = references, at, place, in_window, reached
+        self.in_row, self.has_row = in_row, has_row
 
 
 class KeptEvents(Remembered):
@@ -66,7 +97,10 @@ class KeptEvents(Remembered):
         self._events: dict[str, Kept] = {}
         self._window: OrderedDict[str, Kept] = OrderedDict()
         self.seen = SeenEvents(context.config.limits.ids_remembered)
+        self._new: dict[str, Kept] = ScratchDict()
+        """Events whose rows are to be written."""
         self._dirty: set[str] = ScratchSet()
+        """Those whose places in the window have changed."""
         self._places = 0
         self._window_bytes = 0
         self.bytes = 0
@@ -151,23 +185,42 @@ class KeptEvents(Remembered):
             self._leave_window(next(iter(self._window)))
 
     def write(self) -> None:
-        """Journal the window's rows that have changed."""
-        for key in sorted(self._dirty):
-            kept = self._window.get(key)
-            if kept is not None:
-                self._turn.out.put("window", key, WindowRow(kept.at, kept.place, sorted(kept.reached)))
+        """Journal what came, and places in the window that have changed."""
+        out = self._turn.out
+        for key, kept in self._new.items():
+            if self._events.get(key) is kept:
+                kept.save(self._turn.number)
+                kept.in_row = kept.in_window
+                row: EventRow = kept.envelope
+                if kept.in_window:
+                    row = KeptRow(kept.envelope, kept.at, kept.place, sorted(kept.reached))
+                out.put("event", key, row)
+        for key in sorted(self._dirty - self._new.keys()):
+            changed = self._window.get(key)
+            if changed is not None:
+                changed.save(self._turn.number)
+                changed.has_row = True
+                out.put("window", key, WindowRow(changed.at, changed.place, sorted(changed.reached)))
+        self._new.clear()
         self._dirty.clear()
 
-    def restore(self, events: dict[str, Envelope], window: dict[str, WindowRow]) -> None:
+    def restore(self, events: dict[str, EventRow], window: dict[str, WindowRow]) -> None:
         """Take events back from their rows; references follow."""
-        for key, envelope in events.items():
-            self._add(key, envelope)
+        places: dict[str, KeptRow | WindowRow] = {}
+        for key, row in events.items():
+            envelope = row.envelope if isinstance(row, KeptRow) else row
+            kept = self._add(key, envelope)
             self.seen.restore(key, envelope)
-        for key, row in sorted(window.items(), key=lambda item: item[1].place):
+            if isinstance(row, KeptRow):
+                kept.in_row = True
+                places[key] = row
+        for key in window:
+            self._events[key].has_row = True
+        for key, place in sorted((places | window).items(), key=lambda item: item[1].place):
             kept = self._events[key]
-            kept.at, kept.place, kept.reached = row.at, row.place, frozenset(row.reached)
+            kept.at, kept.place, kept.reached = place.at, place.place, frozenset(place.reached)
             self._join_window(key, kept)
-            self._places = row.place
+            self._places = place.place
 
     def refer_again(self, key: str) -> None:
         """A restored place refers to an event."""
@@ -187,8 +240,7 @@ class KeptEvents(Remembered):
         key = envelope.key
         kept = self._events.get(key)
         if kept is None:
-            kept = self._add(key, envelope)
-            self._turn.out.put("event", key, envelope)
+            kept = self._new[key] = self._add(key, envelope)
         return kept
 
     def _add(self, key: str, envelope: Envelope) -> Kept:
@@ -208,12 +260,18 @@ class KeptEvents(Remembered):
         kept.in_window = False
         self._window_bytes -= kept.bytes
         kept.reached = frozenset()
-        self._turn.out.drop("window", key)
+        if kept.has_row:
+            kept.has_row = False
+            self._turn.out.drop("window", key)
         self._dirty.discard(key)
         self._drop_unused(key, kept)
+        if kept.in_row and key in self._events:
+            # Its row must not say any more that it is there.
+            self._new[key] = kept
 
     def _drop_unused(self, key: str, kept: Kept) -> None:
         if not kept.references and not kept.in_window:
             del self._events[key]
             self.bytes -= kept.bytes
-            self._turn.out.drop("event", key)
+            if self._new.get(key) is not kept or kept.in_row:
+                self._turn.out.drop("event", key)

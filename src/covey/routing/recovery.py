@@ -15,7 +15,7 @@ from covey.history.files import is_whole as is_whole_profile
 from covey.routing.client import ClaimRow, ClientRow, QueueRow
 from covey.routing.context import Context
 from covey.routing.journal import read
-from covey.routing.kept_events import WindowRow
+from covey.routing.kept_events import EventRow, KeptRow, WindowRow
 from covey.routing.links import LinkRow
 from covey.routing.load_parts import LOADING, PARTS, LoadingRow, LoadRow, PartRow
 from covey.routing.loaded_entries import SPACE as STANDING
@@ -28,7 +28,7 @@ from covey.routing.streams import OutboxRow
 
 Spaces = dict[str, dict[str, bytes]]
 SHAPES: Final[dict[str, Any]] = {
-    "event": Envelope,
+    "event": EventRow,
     "window": WindowRow,
     "queue": QueueRow,
     "outbox": OutboxRow,
@@ -122,6 +122,8 @@ def _is_whole(space: str, key: str, value: bytes, shape: Any, spaces: Spaces, co
     match row:
         case Envelope():
             return row.key == key
+        case KeptRow():
+            return row.envelope.key == key
         case WindowRow():
             return key in events
         case QueueRow():
