@@ -338,3 +338,23 @@ def test_many_are_removed_as_one_change() -> None:
     with pytest.raises(covey.CoveyError, match="s0"):
         index.remove_many(["s1", "s0"])
     assert "s1" in index
+
+
+def test_what_is_prepared_and_added_later_is_as_if_it_had_been_added_at_once() -> None:
+    rng = random.Random(11)
+    rows = [(str(number), str(filter_of(rng))) for number in range(700)]
+    plain, index = covey.Index(), covey.Index()
+    plain.add_many(rows)
+    few = index.prepare(rows[:40], [covey.parse(text) for _, text in rows[:40]])
+    index.add(*rows[-1])
+    many = index.prepare_later(rows[40:-1], [covey.parse(text) for _, text in rows[40:-1]]).result()
+    assert len(index) == 1
+    index.add_prepared(few)
+    index.add_prepared(many)
+    for event in (event_of(rng) for _ in range(50)):
+        assert sorted(index.match(event)) == sorted(plain.match(event))
+    with pytest.raises(covey.DuplicateIdError):
+        index.add_prepared(few)
+    with pytest.raises(covey.AddManyError):
+        index.prepare([("bad", "x = ")])
+    assert len(index) == 700

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import covey.routing.routing_table as tables
 from covey.filters.values import normalise
-from covey.routing import Broker, BrokerConfig, ClientUp, FromClient, Permissions
+from covey.routing import Broker, BrokerConfig, ClientUp, FromClient, Permissions, entry_index
 from covey.routing.journal import Outputs, replay
 from covey.routing.known_filters import KnownFilters
 from covey.routing.messages import (
@@ -152,7 +152,7 @@ def test_events_matched_together_go_to_the_same_hops(
 
 def test_entries_that_wait_for_the_index_can_go_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "FEW", 4)
-    monkeypatch.setattr(tables, "WAITING", 16)
+    monkeypatch.setattr(entry_index, "WAITING", 16)
     known = KnownFilters()
     table = RoutingTable(known)
     for number in range(40):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from covey.filters import Filter
 from covey.filters.semantics import SEMANTICS, Semantics
 from covey.language import parse
 from covey.matching import Index
-from covey.routing import undo, waiting_entries
+from covey.routing import entry_index, undo, waiting_entries
 from covey.routing.config import PruningOptions
 from covey.routing.journal import Flaw
 from covey.routing.known_filters import KnownFilters
@@ -118,12 +119,16 @@ def test_few_large_entries_are_indexed_and_many_small_ones_need_not_be() -> None
     assert len(table) == 0
 
 
+@pytest.mark.parametrize("waiting", [4, 10**9])
 @pytest.mark.parametrize("interpreted", [0, 10, 10**9])
 def test_entries_that_wait_for_the_index_are_matched_all_the_same(
-    interpreted: int, monkeypatch: pytest.MonkeyPatch
+    interpreted: int, waiting: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting_entries, "DEAR", interpreted)
     monkeypatch.setattr(tables, "FEW", 4)
+    monkeypatch.setattr(entry_index, "WAITING", waiting)
+    monkeypatch.setattr(entry_index, "MOST_WAITING", 3 * waiting)
+    monkeypatch.setattr(entry_index, "ONE_BY_ONE", 2)
     rng = random.Random(interpreted)
     table, plain = RoutingTable(KnownFilters()), dict[str, Filter]()
     for round in range(30):
@@ -135,6 +140,60 @@ def test_entries_that_wait_for_the_index_are_matched_all_the_same(
         wanted = [sorted(key for key, one in plain.items() if one.matches(event)) for event in events]
         found = [sorted(hops.get("x", [])) for hops in hops_by_event(table.match_many(events), len(events))]
         assert found == wanted
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_entries_that_are_being_compiled_are_matched_and_can_go(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "FEW", 4)
+    monkeypatch.setattr(entry_index, "WAITING", 8)
+    later: list[tuple[Future[Any], Any]] = []
+
+    def prepare_later(self: Index, rows: Any, read: Any) -> Future[Any]:
+        later.append((Future(), lambda: self.prepare(rows, read)))
+        return later[-1][0]
+
+    monkeypatch.setattr(Index, "prepare_later", prepare_later)
+    known = KnownFilters()
+    table = RoutingTable(known)
+    for number in range(12):
+        table.add("x", str(number), known.parse(f"p = {number % 4}"))
+    assert len(later) == 1
+    assert table.match({"p": 1}) == {"x": ["1", "5", "9"]}
+    table.remove("x", "5")
+    table.add("x", "9", known.parse("p = 2"))
+    assert table.match({"p": 1}) == {"x": ["1"]}
+    prepared, made = later[0]
+    if fails:
+        prepared.set_exception(ZeroDivisionError())
+    else:
+        prepared.set_result(made())
+    assert table.match({"p": 1}) == {"x": ["1"]}
+    assert table.match({"p": 2}) == {"x": ["2", "6", "10", "9"]}
+    table.remove("x", "6")
+    assert table.match_many(tables.BATCH * [{"p": 2}])["x"].keys == tables.BATCH * [["2", "10", "9"]]
+
+
+def test_too_many_entries_wait_for_those_that_are_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "FEW", 4)
+    monkeypatch.setattr(entry_index, "WAITING", 8)
+    monkeypatch.setattr(entry_index, "MOST_WAITING", 16)
+    asked: list[int] = []
+    prepare = Index.prepare
+
+    def prepare_later(self: Index, rows: Any, read: Any) -> Future[Any]:
+        asked.append(len(rows))
+        prepared: Future[Any] = Future()
+        prepared.done = lambda: False  # type: ignore[method-assign]
+        prepared.set_result(prepare(self, rows, read))
+        return prepared
+
+    monkeypatch.setattr(Index, "prepare_later", prepare_later)
+    known = KnownFilters()
+    table = RoutingTable(known)
+    for number in range(60):
+        table.add("x", str(number), known.parse(f"p = {number % 4}"))
+    assert asked == [8, 16, 16, 16]
+    assert [len(keys) for keys in table.match({"p": 3}).values()] == [15]
 
 
 def test_two_holdings_differ_in_the_buckets_of_what_only_one_has() -> None:
@@ -208,20 +267,20 @@ def test_events_together_match_as_one_by_one_under_all_semantics(semantics: Sema
 
 
 def test_an_entry_that_the_index_cant_take_is_matched_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    add, add_many = Index.add, Index.add_many
+    add, prepare = Index.add, Index.prepare
 
     def add_or_raise(self: Index, id: str, filter: Any) -> None:
         if "poison" in str(filter):
             raise ZeroDivisionError(filter)
         add(self, id, filter)
 
-    def add_many_or_raise(self: Index, rows: Any) -> Any:
+    def prepare_or_raise(self: Index, rows: Any, read: Any) -> Any:
         if any("poison" in str(condition) for _, condition in rows):
             raise ZeroDivisionError
-        return add_many(self, rows)
+        return prepare(self, rows, read)
 
     monkeypatch.setattr(Index, "add", add_or_raise)
-    monkeypatch.setattr(Index, "add_many", add_many_or_raise)
+    monkeypatch.setattr(Index, "prepare", prepare_or_raise)
     reported: list[Flaw] = []
     table = RoutingTable(KnownFilters(), reported.append)
     for at in range(200):

@@ -85,8 +85,10 @@ def test_what_waits_goes_to_the_index_where_finding_it_gets_dear() -> None:
     table.change_many("c:ann", {str(at): parse(f"p = {at}") for at in range(FEW + 1)}, ())
     for at in range(100, 150):
         table.add("c:ann", str(at), parse(f"p > {at}"))
-    assert len(table._waiting) == 50
+    entries = table._index
+    assert entries is not None
+    assert len(entries._waiting) == FEW + 51
     for _ in range(DEAR // 50 + 2):
         assert table.match({"p": 120}) == {"c:ann": [str(at) for at in range(100, 120)]}
-    assert len(table._waiting) == 0
+    assert len(entries._waiting) == 0
     assert table.match({"p": 120}) == {"c:ann": [str(at) for at in range(100, 120)]}

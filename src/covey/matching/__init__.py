@@ -12,6 +12,7 @@ from covey.matching.explain import Explanation, explain
 from covey.matching.index import Index
 from covey.matching.matches import Matches
 from covey.matching.reports import AddManyError, AddReport, IndexStats
+from covey.matching.state import Prepared
 
 if TYPE_CHECKING:
     from covey.matching.against import Finding
@@ -36,6 +37,7 @@ __all__ = [
     "Index",
     "IndexStats",
     "Matches",
+    "Prepared",
     "Statistics",
     "explain",
 ]

@@ -61,8 +61,8 @@ from covey.matching.only_spark import check_only_spark, names_of
 from covey.matching.options import BuildOptions
 from covey.matching.progress import STEP, Progress, Told, watched
 from covey.matching.reports import AddManyError, AddReport, IndexStats
-from covey.matching.state import Sealed, State, Waiting, removed_since
-from covey.matching.threads import background, match_segment, spread_over, workers_for
+from covey.matching.state import Prepared, Sealed, State, Waiting, removed_since
+from covey.matching.threads import background, match_segment, preparing, spread_over, workers_for
 
 # What takes long to import, and a handful of subscriptions and events can do without, is imported where it is used.
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ _HEAD = 64
 _HANDFUL = 32
 """So many subscriptions are added, and so many events matched with so many of them, without waiting for kernels."""
 _TIER = 4
-_BACKGROUND = 1_000
+_BACKGROUND = 250
 """Merges of more subscriptions than this run in the background: whoever adds or removes one waits for no more."""
 _READ_AGAIN = 100
 """The same where their texts have to be read again."""
@@ -250,11 +250,41 @@ class Index:
             if errors and not skip:
                 raise AddManyError(errors)
             if segment is not None and len(segment):
-                self._check_terms(segment.names)
-                self._seal_head()
-                self._integers = kind is True
-                self._place(replace(self._state, sealed=(*self._state.sealed, Sealed.fresh(segment))))
+                self._add_segment(segment, integers=kind is True)
             return AddReport(0 if segment is None else len(segment), errors)
+
+    def prepare(self, rows: Sequence[tuple[str, str | Filter]], read: Sequence[Filter] | None = None) -> Prepared:
+        """Compile subscriptions for `add_prepared`: changes nothing, so any thread may do it. `read` are the filters of
+        texts, where they are known. An AddManyError where some are bad."""
+        segment, errors = self._compiled(list(rows), read=read)
+        if errors:
+            raise AddManyError(errors)
+        if segment is not None:
+            segment.make_ready()
+        return Prepared(segment)
+
+    def prepare_later(self, rows: Sequence[tuple[str, str | Filter]], read: Sequence[Filter]) -> Future[Prepared]:
+        """As `prepare`, on a thread of its own."""
+        return preparing().submit(self.prepare, rows, read)
+
+    def add_prepared(self, prepared: Prepared) -> None:
+        """Add what was prepared by this index, as one change; a DuplicateIdError where an id is in the index."""
+        segment = prepared.segment
+        if segment is None:
+            return
+        with self._lock:
+            if self._kind:
+                raise CoveyError("what was prepared has ids that are text, and those of the index are integers")
+            for key in segment.id_list if len(self) else ():
+                if self._has(key):
+                    raise DuplicateIdError(f"subscription {key!r} is in the index already")
+            self._add_segment(segment, integers=False)
+
+    def _add_segment(self, segment: Segment, *, integers: bool) -> None:
+        self._check_terms(segment.names)
+        self._seal_head()
+        self._integers = integers
+        self._place(replace(self._state, sealed=(*self._state.sealed, Sealed.fresh(segment))))
 
     def _add_few(self, rows: Sequence[tuple[str, str | Filter]], skip: bool, kind: bool | None) -> AddReport:
         """As `add_many`, into the head, where nothing is compiled."""
@@ -289,11 +319,12 @@ class Index:
                 raise over_limit(f"the index would have {distinct:,} distinct terms", "terms", self._limits)
 
     def _compiled(
-        self, rows: list[tuple[str, str | Filter]], parsed: Callable[[], object] = lambda: None
-    ) -> tuple[Segment | None, list[BadSubscription]]:
+        self, rows: list[tuple[str, str | Filter]], parsed: Callable[[], object] = lambda: None,
+        read: Sequence[Filter] | None = None,
+    ) -> tuple[Segment | None, list[BadSubscription]]:  # fmt: skip
         from covey.matching.bulk import compile_rows
 
-        return compile_rows(rows, self._options, parsed)
+        return compile_rows(rows, self._options, parsed, read)
 
     def _prepared(self, id: Id, given: str | Filter) -> Waiting:
         """A subscription that is known to compile."""
@@ -448,7 +479,10 @@ class Index:
             self._state = replace(state, sealed=(*before, *replacement, *after))
 
     def _merge_in_background(self, parts: tuple[Sealed, ...]) -> None:
-        self._put(parts, self._merged(parts))
+        merged = self._merged(parts)
+        if merged is not None:
+            merged.make_ready()
+        self._put(parts, merged)
         with self._lock:
             self._merging = None
             self._merge_due()

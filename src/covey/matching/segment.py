@@ -171,6 +171,10 @@ class Segment:
         """Where these addresses lie."""
         return int(self.addresses.ctypes.data)
 
+    def make_ready(self) -> None:
+        """Make what is otherwise made when it is first needed: for threads that nobody waits for."""
+        _ = self.ordinals, self.asked_of_all, self.address
+
     def match_ids(self, event: Mapping[str, Any], deleted: NDArray[np.uint8], integers: bool) -> list[Any]:
         """The ids of the subscriptions that one event (flat, dotted names) matches, in their order, as they went in."""
         encoded = self.encoder.encode_event(event)

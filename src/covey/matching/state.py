@@ -26,6 +26,14 @@ _SMALL = 8
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """Subscriptions that are compiled and not added yet."""
+
+    segment: Segment | None
+    """None for none."""
+
+
+@dataclass(frozen=True)
 class Sealed:
     """A segment and which of its subscriptions are gone."""
 

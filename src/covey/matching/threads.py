@@ -84,3 +84,9 @@ def _pool(workers: int) -> ThreadPoolExecutor:
 def background() -> ThreadPoolExecutor:
     """The one thread on which large segments are merged."""
     return ThreadPoolExecutor(1, thread_name_prefix="covey-merge")
+
+
+@lru_cache(maxsize=1)
+def preparing() -> ThreadPoolExecutor:
+    """The one thread on which subscriptions are compiled before they are added; merges would hold them up."""
+    return ThreadPoolExecutor(1, thread_name_prefix="covey-prepare")

@@ -1,11 +1,9 @@
 """The routing table: filters by hop, and which hops an event must go to.
 
 A hop is a client or a neighbour; its entries are what it asked for. Up to a few dozen small entries the interpreter is
-quickest; above, one `covey.Index` over the entries of all hops finds everything that an event matches in one call.
-New entries wait until there are many, or until interpreting them for events has cost as much as the index takes for
-them (`waiting_entries.py`): it takes them more quickly together, and whoever publishes next shouldn't wait for that.
-`Holding` is what a neighbour has told, whole and with digests, so that two brokers can find out by a few numbers where
-they differ.
+quickest; above, one index over the entries of all hops finds everything that an event matches in one call; new entries
+come into it when there are many (`entry_index.py`). `Holding` is what a neighbour has told, whole and with digests, so
+that two brokers can find out by a few numbers where they differ.
 
 Neighbours' entries may be *pruned* for matching (Bittner and Hinze; P6): the table then matches by smaller filters that
 let more through, while what is held, exported and taken back stays as it was told. Clients' entries never are, so no
@@ -28,16 +26,16 @@ from numpy.typing import NDArray
 
 from covey.filters.algebra import Filter
 from covey.history import Chances
-from covey.matching import Index
 from covey.matching.matches import Named
 from covey.relations.pruning import Pruner
 from covey.routing.batches import Wanted
+from covey.routing.entry_index import EntryIndex
 from covey.routing.journal import Flaw
 from covey.routing.known_filters import KnownFilters
 from covey.routing.messages import Entry
 from covey.routing.pruning_choice import PruningChoice
 from covey.routing.undo import Remembered, is_written_down, repair
-from covey.routing.waiting_entries import WaitingEntries, weight_of
+from covey.routing.waiting_entries import weight_of
 
 Hops: TypeAlias = dict[str, list[str]]
 """The hops that an event must go to, each with its entries that match."""
@@ -51,12 +49,6 @@ FEW: Final = 64
 """Small entries up to which the interpreter matches; half as many bring it back."""
 BATCH: Final = 64
 """Events from which on they are matched together: what the index does once a batch takes as long as so many alone."""
-WAITING: Final = 512
-"""Entries that wait for the index at most; so many are read by its bulk parser, in some milliseconds."""
-ONE_BY_ONE: Final = 16
-"""Entries up to which the index takes what waits one by one, into its head."""
-SHOWN: Final = 300
-"""Characters of a filter that are reported."""
 BUCKETS: Final = 256
 ENTRY_BYTES: Final = 100
 """What an entry takes beside its texts."""
@@ -78,15 +70,12 @@ class RoutingTable:
         self._size = 0
         self._weight = 0
         """As many as all entries count for."""
-        self._index: Index | None = None
-        self._waiting = WaitingEntries()
+        self._index: EntryIndex | None = None
         self._numbers: dict[tuple[str, str], str] = {}
         self._places: dict[str, tuple[str, str]] = {}
         self._next = 0
         self._targets: Targets = {}
         """What numbers stand for in the segments that the last events were matched by."""
-        self._apart: dict[str, Filter] = {}
-        """Entries that the index can't take."""
         self._before: dict[tuple[str, str], Filter | None] = {}
         """What entries were before this turn; None for those that weren't."""
         self._left_out: frozenset[str] = frozenset()
@@ -147,17 +136,10 @@ class RoutingTable:
         index = self._index
         if index is None:
             return
-        numbers = [
-            number
-            for hop in hops - before
-            for key in self._hops.get(hop, {})
-            if not self._stops_waiting(number := self._forget_number(hop, key))
-        ]
-        with self._changing():
-            if numbers:
-                index.remove_many(numbers)
-                # What is only marked as removed is still looked at with each event.
-                index.compact(wait=False)
+        numbers = [self._forget_number(hop, key) for hop in hops - before for key in self._hops.get(hop, {})]
+        if numbers:
+            index.remove_many(numbers)
+            index.compact()
         again = [(hop, key, own) for hop in before - hops for key, own in self._hops.get(hop, {}).items()]
         if again:
             self._file_many(again)
@@ -174,25 +156,19 @@ class RoutingTable:
 
     def _build(self) -> None:
         self._forget_index()
-        self._index = self._known.index()
+        self._index = EntryIndex(self._known, self._report, self._changing)
         self._file_many((hop, key, own) for hop, entries in self._hops.items() for key, own in entries.items())
 
     def _file_many(self, entries: Iterable[tuple[str, str, Filter]]) -> None:
-        rows: list[tuple[str, Filter]] = []
-        for hop, key, condition in entries:
-            if hop not in self._left_out:
-                rows.append((self._number(hop, key), condition))
         assert self._index is not None
-        with self._changing():
-            self._add_carefully(self._index, rows)
+        self._index.add_many(
+            [(self._number(hop, key), condition) for hop, key, condition in entries if hop not in self._left_out]
+        )
 
     def _file(self, hop: str, key: str, condition: Filter) -> None:
         assert self._index is not None
-        if hop in self._left_out:
-            return
-        self._waiting.add(self._number(hop, key), condition)
-        if len(self._waiting) >= WAITING:
-            self._bring_up_to_date()
+        if hop not in self._left_out:
+            self._index.add(self._number(hop, key), condition)
 
     def _number(self, hop: str, key: str) -> str:
         """What the index knows an entry by."""
@@ -202,43 +178,8 @@ class RoutingTable:
         self._places[number] = (hop, key)
         return number
 
-    def _up_to_date(self, events: int) -> Index | None:
-        """The index for so many events, which knows all but what still waits; None where the interpreter does."""
-        if self._index is not None and self._waiting and self._waiting.is_dear(events):
-            self._bring_up_to_date()
-        return self._index
-
-    def _bring_up_to_date(self) -> None:
-        index, waiting = self._index, self._waiting
-        if index is not None and waiting:
-            with self._changing():
-                if len(waiting) > ONE_BY_ONE:
-                    self._add_carefully(index, list(waiting.items()))
-                else:
-                    for number, condition in waiting.items():
-                        self._add_carefully(index, [(number, condition)])
-            self._waiting = WaitingEntries()
-
     def _forget_index(self) -> None:
-        self._index, self._waiting, self._numbers, self._places, self._apart = None, WaitingEntries(), {}, {}, {}
-        self._targets = {}
-
-    def _add_carefully(self, index: Index, rows: Sequence[tuple[str, Filter]]) -> None:
-        """Let the index take entries. One that it can't take, which is a defect of the index, must not keep others from
-        it, nor whoever publishes next: it is matched apart, and reported."""
-        try:
-            if len(rows) == 1:
-                index.add(*rows[0])
-            else:
-                index.add_many([(number, self._known.written(condition)) for number, condition in rows])
-        except Exception as error:
-            if len(rows) == 1:
-                self._apart.update(rows)
-                self._report(Flaw(f"an index can't take {rows[0][1]!s:.{SHOWN}}", error))
-                return
-            middle = len(rows) // 2
-            self._add_carefully(index, rows[:middle])
-            self._add_carefully(index, rows[middle:])
+        self._index, self._numbers, self._places, self._targets = None, {}, {}, {}
 
     def remove(self, hop: str, key: str) -> None:
         """Remove an entry; one that isn't there is no error."""
@@ -255,20 +196,13 @@ class RoutingTable:
             self._size -= 1
             self._weight -= weight_of(condition)
             if self._index is not None and hop not in self._left_out:
-                number = self._forget_number(hop, key)
-                if not self._stops_waiting(number):
-                    numbers.append(number)
+                numbers.append(self._forget_number(hop, key))
         if not entries:
             self._hops.pop(hop, None)
         if self._index is not None and self._weight < FEW // 2:
             self._forget_index()
         elif self._index is not None and numbers:
-            with self._changing():
-                self._index.remove_many(numbers)
-
-    def _stops_waiting(self, number: str) -> bool:
-        """Forget an entry that the index hasn't; False where it has it."""
-        return self._waiting.remove(number) or self._apart.pop(number, None) is not None
+            self._index.remove_many(numbers)
 
     # Turns that end badly
 
@@ -318,8 +252,7 @@ class RoutingTable:
                 number = self._numbers.pop((hop, key), None)
                 if number is not None:
                     del self._places[number]
-                    if not self._stops_waiting(number):
-                        self._index.remove(number)
+                    self._index.remove_many((number,))
                 if condition is not None:
                     self._file(hop, key, condition)
 
@@ -339,20 +272,19 @@ class RoutingTable:
 
     def _matched_together(self, events: Sequence[Mapping[str, Any]]) -> Iterable[tuple[int, Target]]:
         """Places of events and the entries that match them, event by event."""
-        index = self._up_to_date(len(events))
-        assert index is not None
+        assert self._index is not None
         if self._known.meaning.defaults:
             events = [self._known.completed(event) for event in events]
+        matches, interpreted = self._index.match_many(events)
         before, self._targets = self._targets, {}
         places: list[NDArray[np.int64]] = []
         found: list[Target] = []
-        for segment, some, ordinals in index.match_batch(events, threads=1).by_segment():
+        for segment, some, ordinals in matches.by_segment():
             found += self._found(before, segment, ordinals.tolist())
             places.append(some)
-        if self._apart or self._waiting:
-            apart = [(at, number) for at, event in enumerate(events) for number in self._matched_apart(event)]
-            found += [self._places[number] for _, number in apart]
-            places.append(np.array([at for at, _ in apart], np.int64))
+        if interpreted:
+            found += [self._places[number] for _, number in interpreted]
+            places.append(np.array([at for at, _ in interpreted], np.int64))
         if len(places) == 1:
             return zip(places[0].tolist(), found, strict=True)
         joined = np.concatenate([np.empty(0, np.int64), *places])
@@ -394,13 +326,8 @@ class RoutingTable:
 
     def match(self, attributes: Mapping[str, Any]) -> Hops:
         """The hops that an event must go to, each with its entries that match."""
-        index = self._up_to_date(1)
-        if index is not None:
-            completed = self._known.completed(attributes)
-            numbers = index.match(completed)
-            if self._apart or self._waiting:
-                numbers += self._matched_apart(completed)
-            return self._by_hop(numbers)
+        if self._index is not None:
+            return self._by_hop(self._index.match(self._known.completed(attributes)))
         found: Hops = {}
         matches = self._known.matches
         for hop, entries in self._hops.items():
@@ -410,11 +337,6 @@ class RoutingTable:
             if keys:
                 found[hop] = keys
         return found
-
-    def _matched_apart(self, attributes: Mapping[str, Any]) -> list[str]:
-        matches = self._known.matches
-        found = self._waiting.matched(attributes, matches) if self._waiting else []
-        return found + [number for number, condition in self._apart.items() if matches(condition, attributes)]
 
     def _by_hop(self, numbers: list[str]) -> Hops:
         places = self._places

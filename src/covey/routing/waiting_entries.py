@@ -51,9 +51,9 @@ class WaitingEntries:
         """All of them."""
         return iter(self._entries.items())
 
-    def is_dear(self, events: int) -> bool:
-        """Whether interpreting them, for so many more events, costs more than the index takes for them."""
-        return self._held_against + (events - 1) * len(self._entries) > DEAR
+    def is_dear(self, events: int, times: int = 1) -> bool:
+        """Whether interpreting them, for so many more events, costs more than so many times what the index takes."""
+        return self._held_against + (events - 1) * len(self._entries) > times * DEAR
 
     def add(self, number: str, condition: Filter) -> None:
         """Let an entry wait."""

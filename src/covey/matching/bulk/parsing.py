@@ -119,6 +119,8 @@ def _read(texts: pa.Array, limits: Limits, threads: int) -> tuple[NDArray[np.uin
     seed = secrets.randbits(62)  # so that nobody can choose strings that fall into one place of the hash table
     pieces = max(1, min(threads, count // _PART_ROWS))
     ends = [count * piece // pieces for piece in range(pieces + 1)]
+    if pieces == 1:
+        return data, [_Rows(*read_rows(data, offsets, valid, bounds, seed))]
     with ThreadPoolExecutor(pieces) as pool:
         runs = [
             pool.submit(read_rows, data, offsets[first : last + 1], valid[first:last], bounds, seed)

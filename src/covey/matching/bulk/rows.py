@@ -44,15 +44,17 @@ class BadSubscription:
 
 
 def compile_rows(
-    rows: Sequence[tuple[str, str | Filter]], options: BuildOptions, parsed: Callable[[], object] = lambda: None
-) -> tuple[Segment | None, list[BadSubscription]]:
-    """The segment of the good rows, or None where there are none, and the bad rows; `parsed` is called between."""
+    rows: Sequence[tuple[str, str | Filter]], options: BuildOptions, parsed: Callable[[], object] = lambda: None,
+    read: Sequence[Filter] | None = None,
+) -> tuple[Segment | None, list[BadSubscription]]:  # fmt: skip
+    """The segment of the good rows, or None where there are none, and the bad rows; `parsed` is called between. `read`
+    are the rows' filters, where they are known."""
     limits, schema = options.limits, options.schema
     texts, errors = _texts(rows)
     for number, error in bad_ids(rows):
         errors.setdefault(number, error)
     column = pa.array(texts, pa.large_string())
-    flat, unread = _lowered(rows, column, limits)
+    flat, unread = _lowered([given for _, given in rows] if read is None else read, column, limits)
     errors.update(unread)
     if schema is not None:
         flat = _checked(flat, texts, schema, limits, errors)
@@ -77,14 +79,14 @@ def compile_rows(
 
 
 def _lowered(
-    rows: Sequence[tuple[str, str | Filter]], texts: pa.Array, limits: Limits
+    filters: Sequence[str | Filter], texts: pa.Array, limits: Limits
 ) -> tuple[Flat, list[tuple[int, CoveyError]]]:
     """As `_parsed`; a few filters are taken as they are, since reading what they print would cost more."""
-    if len(rows) >= _BULK or not all(isinstance(given, Filter) for _, given in rows):
+    if len(filters) >= _BULK or not all(isinstance(given, Filter) for given in filters):
         return _parsed(texts, limits)
     lowering = Lowering(limits)
     errors: list[tuple[int, CoveyError]] = []
-    for row, (_, given) in enumerate(rows):
+    for row, given in enumerate(filters):
         try:
             lowering.add(given if isinstance(given, Filter) else FALSE)
         except CoveyError as error:
