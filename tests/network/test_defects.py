@@ -16,9 +16,9 @@ from covey.network import Server, connect
 from covey.network.sessions import Session
 from covey.network.set_aside import FILE_BYTES, FILE_NAME, described, set_aside
 from covey.routing import entry_index, undo, waiting_entries
+from covey.routing.batches import Batch, Wanted
 from covey.routing.client import Client
 from covey.routing.exporter import Exporter
-from covey.routing.messages import Envelope
 from covey.routing.peers import Peers
 from covey.routing.queues import Queues
 from covey.routing.routing_table import FEW
@@ -43,9 +43,9 @@ def defective(monkeypatch: pytest.MonkeyPatch) -> None:
         if client.id == "boom" and any(new is not None for _, new in arguments[1]):
             raise DefectForTestError("change_claims")
 
-    def deliver_or_raise(self: Queues, client: Client, ids: list[str], envelope: Envelope, size: int) -> None:
-        deliver(self, client, ids, envelope, size)
-        if "boom" in envelope.attributes:
+    def deliver_or_raise(self: Queues, found: list[tuple[Client, Wanted]], batch: Batch) -> None:
+        deliver(self, found, batch)
+        if any("boom" in batch.attributes[at] for _, wanted in found for at in wanted.places):
             raise DefectForTestError("deliver")
 
     monkeypatch.setattr(Exporter, "change_claims", change)
