@@ -46,6 +46,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "network/test_client_protocol.py": (),
     "network/test_cloudevents.py": (),
     "network/test_configuration_file.py": (),
+    "network/test_event_sources.py": (),
     "network/test_event_streams.py": (),
     "network/test_frames.py": (),
     "network/test_histograms.py": (),

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from covey.cli.broker import pub
 from covey.network import Security, Server, ServerConfig
 from covey.network.sync import connect
 from covey.network.tokens import verify
-from covey.routing.config import BrokerConfig
+from covey.routing.config import BrokerConfig, BrokerLimits
 from tests.cli.conftest import Outcome
 
 SECRET = "0123456789abcdef0123456789abcdef"
@@ -265,3 +266,33 @@ def test_hits_lists_what_subscriptions_matched(covey: Callable[..., Outcome], ur
         assert [row["id"] for row in covey("hits", "--fewest", "-n", "1", "--json").rows[0]["rows"]] == ["dear"]
         assert "there is no client 'bob'" in covey("hits", "--client", "bob").err
     assert covey("hits").out == "0 subscriptions of clients of a, 0 hits\n"
+
+
+@pytest.mark.parametrize("piece", [1, 7, 64, 1 << 16])
+def test_pub_puts_lines_together_however_they_come(
+    covey: Callable[..., Outcome],
+    url: str,
+    stdin: Callable[[bytes], None],
+    monkeypatch: pytest.MonkeyPatch,
+    piece: int,
+) -> None:
+    monkeypatch.setattr(pub, "PIECE", piece)
+    monkeypatch.setattr(pub, "BATCH", 3)
+    with connect(url) as ann:
+        subscription = ann.subscribe("x >= 0")
+        stdin(b"\n".join(b'{"x": %d, "t": "\xc3\xa4"}' % number for number in range(20)))  # the last without its end
+        assert covey("pub", "-v").err == "covey: 20 published\n"
+        assert [subscription.get(5)["x"] for _ in range(20)] == list(range(20))
+        stdin(b'{"x": 1}\n' * 10 + b'{"x": "\xff"}\n' + b'{"x": 2}\n')
+        failed = covey("pub").err
+        assert re.search(r"line 11 isn't UTF-8: .*; lines 1 to 10 went out$", failed.strip())
+
+
+def test_pub_says_of_which_lines_nobody_knows(
+    covey: Callable[..., Outcome], brokers: Running, stdin: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pub, "BATCH", 5)
+    limits = BrokerLimits(publications=4)
+    monkeypatch.setenv("COVEY_BROKER", brokers.start(ServerConfig(BrokerConfig("a", limits=limits), port=0)).url)
+    stdin(b'{"x": 1}\n' * 4 + b"\n" + b'{"x": 1}\n' * 6)
+    assert covey("pub").err.strip().endswith("; lines 1 to 4 went out, and whether lines 6 to 11 did isn't known")

@@ -18,12 +18,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from covey.routing.broker import Broker
-from covey.routing.journal import Outputs
 from covey.routing.messages import (
     Deliver,
     Deliveries,
@@ -35,6 +33,10 @@ from covey.routing.messages import (
     Stream,
     ToPeer,
 )
+
+if TYPE_CHECKING:
+    from covey.routing.broker import Broker
+    from covey.routing.journal import Outputs
 
 MOST_SPANS: Final = 100
 """Traces of one message that get a span of their own; the others go on as they came."""

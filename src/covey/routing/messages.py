@@ -21,14 +21,6 @@ import msgspec
 from msgspec import Meta
 
 from covey.filters.algebra import Filter
-from covey.routing.config import (
-    AdaptiveFiltering,
-    BrokerConfig,
-    MergingOptions,
-    PruningOptions,
-    Strategy,
-    SubsumptionOptions,
-)
 from covey.routing.ranges import (
     BROKERS,
     BrokerName,
@@ -48,6 +40,14 @@ from covey.routing.ranges import (
 
 if TYPE_CHECKING:
     from covey.history import Profile
+    from covey.routing.config import (
+        AdaptiveFiltering,
+        BrokerConfig,
+        MergingOptions,
+        PruningOptions,
+        Strategy,
+        SubsumptionOptions,
+    )
 
 
 class Struct(msgspec.Struct, frozen=True, tag=True, array_like=True):

@@ -35,14 +35,17 @@ def run(options: SubOptions) -> int:
         complain("subscribed")
         left = options.most
         missed = maybe = 0
+        lines = msgspec.json.Encoder().encode_lines
         while left is None or left > 0:
             try:
-                delivery = subscription.get(options.timeout)
+                deliveries = subscription.get_many(options.timeout, left)
             except TimeoutError:
                 return 0
-            print(msgspec.json.encode(_shown(delivery, options.verbose)).decode(), flush=True)
+            shown = list(map(_shown, deliveries)) if options.verbose else deliveries.dicts()
+            sys.stdout.write(lines(shown).decode())
+            sys.stdout.flush()
             # Printed is done: whoever reads the pipe has it.
-            delivery.ack()
+            deliveries.ack()
             if subscriber.missed > missed:
                 complain(f"{subscriber.missed - missed:,} events were dropped, as this came too slowly")
                 missed = subscriber.missed
@@ -52,14 +55,12 @@ def run(options: SubOptions) -> int:
                     "been for this subscription"
                 )
                 maybe = subscriber.maybe_missed
-            left = None if left is None else left - 1
+            left = None if left is None else left - len(deliveries)
     sys.stdout.flush()
     return 0
 
 
-def _shown(delivery: Delivery, verbose: bool) -> dict[str, object]:
-    if not verbose:
-        return delivery.attributes
+def _shown(delivery: Delivery) -> dict[str, object]:
     return {
         "event": delivery.event,
         "publisher": delivery.publisher,

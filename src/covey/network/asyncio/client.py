@@ -16,7 +16,7 @@ import contextlib
 import logging
 import secrets
 import ssl
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Generator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Literal, TypeAlias
@@ -28,6 +28,7 @@ from covey.filters.algebra import Filter
 from covey.language import sql_text
 from covey.network import spans
 from covey.network.asyncio.deliveries import Deliveries
+from covey.network.asyncio.publishing import BATCH, WINDOW, Publishing
 from covey.network.asyncio.subscription import LoadedSubscriptions, Subscription, SubscriptionGroup
 from covey.network.backoff import Backoff
 from covey.network.client_protocol import ClientProtocol, pack
@@ -42,6 +43,7 @@ from covey.network.errors import (
     SessionTakenError,
     SubscriptionEndedError,
 )
+from covey.network.event_sources import Source, in_batches, in_batches_async
 from covey.network.frames import BAD_DATA, PACKED, POLICY, TAKEN, TOO_LARGE, decode_answers
 from covey.routing.messages import (
     CAPABILITIES,
@@ -289,6 +291,27 @@ class Client:
             return
         with spans.publishing(trace, len(listed)) as trace:
             await self._all_answered(publish(trace=trace))
+
+    def publishing(self, *, durable: bool = False, window: int = WINDOW, trace: str = "") -> Publishing:
+        """Publish batch after batch without waiting for each to be confirmed: `async with client.publishing() as out`,
+        and `await out.publish(events)`. At most `window` of them are unconfirmed; all are when the block is over."""
+        self._check_open()
+        return Publishing(self, durable=durable, window=window, trace=trace)
+
+    async def publish_many(
+        self, events: Source, *, durable: bool = False, batch: int = BATCH, window: int = WINDOW, trace: str = ""
+    ) -> int:
+        """Publish the events of an iterable (mappings, or lines of JSON), of a buffer of JSON lines or of an Arrow
+        table, `batch` at a time with at most `window` batches unconfirmed; gives how many there were, once all are
+        confirmed."""
+        async with self.publishing(durable=durable, window=window, trace=trace) as out:
+            if isinstance(events, AsyncIterable):
+                async for some in in_batches_async(events, batch):
+                    await out.publish(some)
+            else:
+                for some in in_batches(events, batch):
+                    await out.publish(some)
+        return out.confirmed
 
     async def renew(self, *ids: str) -> None:
         """Start leases anew; all of them where none is named."""

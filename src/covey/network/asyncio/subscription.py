@@ -15,6 +15,8 @@ import msgspec
 from covey.network.errors import ClosedError, NetworkError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from covey.network.asyncio.client import Client
     from covey.network.asyncio.deliveries import Deliveries
 
@@ -62,6 +64,36 @@ class Delivery(msgspec.Struct, eq=False):
         self._deliveries.finish((self,))
 
 
+class DeliveryBatch(list[Delivery]):
+    """Deliveries that came together, in order."""
+
+    __slots__ = ()
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """What the events say."""
+        return [delivery.attributes for delivery in self]
+
+    def arrow(self, schema: pa.Schema | None = None) -> pa.Table:
+        """The events as a table, with a column for each attribute that any of them has, or as a schema says; raises
+        what Arrow raises where an attribute's values have no common type."""
+        return arrow_table(self.dicts(), schema)
+
+    def ack(self) -> None:
+        """Say of all of them that they needn't be delivered again."""
+        if self:
+            self[0]._deliveries.finish(self)
+
+
+def arrow_table(events: list[dict[str, Any]], schema: pa.Schema | None) -> pa.Table:
+    """Events as a table; without a schema, with the attributes of all of them in the order in which they come."""
+    import pyarrow as pa
+
+    if schema is not None:
+        return pa.Table.from_pylist(events, schema)
+    names = dict.fromkeys(name for event in events for name in event)
+    return pa.table({name: [event.get(name) for event in events] for name in names})
+
+
 class Inbox(ABC):
     """Deliveries that wait to be taken: iterate over it, or `get` one, or all that are there, at a time."""
 
@@ -81,13 +113,17 @@ class Inbox(ABC):
         await self._wait(timeout)
         return self._handed_out([self._queue.popleft()])[0]
 
-    async def get_many(self, timeout: float | None = None) -> list[Delivery]:
-        """All deliveries that are there, in order; waits as `get` does until there is one. No more can be than the
-        credit allows."""
+    async def get_many(self, timeout: float | None = None, most: int | None = None) -> DeliveryBatch:
+        """All deliveries that are there, or so many of them at most, in order; waits as `get` does until there is one.
+        No more can be than the credit allows."""
         await self._wait(timeout)
-        deliveries = list(self._queue)
-        self._queue.clear()
-        return self._handed_out(deliveries)
+        if most is None or most >= len(self._queue):
+            deliveries = DeliveryBatch(self._queue)
+            self._queue.clear()
+        else:
+            deliveries = DeliveryBatch(self._queue.popleft() for _ in range(max(1, most)))
+        self._handed_out(deliveries)
+        return deliveries
 
     async def __aiter__(self) -> AsyncIterator[Delivery]:
         while True:

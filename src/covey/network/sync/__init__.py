@@ -1,6 +1,7 @@
 """Clients for programs without asyncio. `covey.network.asyncio` has the same modules for those with it."""
 
 from covey.network.sync.client import Client, connect
-from covey.network.sync.subscription import Delivery, Subscription, SubscriptionGroup
+from covey.network.sync.publishing import Publishing
+from covey.network.sync.subscription import Delivery, DeliveryBatch, Subscription, SubscriptionGroup
 
-__all__ = ["Client", "Delivery", "Subscription", "SubscriptionGroup", "connect"]
+__all__ = ["Client", "Delivery", "DeliveryBatch", "Publishing", "Subscription", "SubscriptionGroup", "connect"]

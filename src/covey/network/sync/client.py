@@ -19,7 +19,10 @@ from typing import Any, Self
 from covey.filters.algebra import Filter
 from covey.network.asyncio import client as asynchronous
 from covey.network.asyncio import subscription as asynchronous_subscription
+from covey.network.asyncio.publishing import BATCH, WINDOW
 from covey.network.errors import ClosedError
+from covey.network.event_sources import Source, in_batches
+from covey.network.sync.publishing import Publishing
 from covey.network.sync.subscription import LoadedSubscriptions, Loop, Result, Subscription, SubscriptionGroup
 
 
@@ -132,6 +135,24 @@ class Client:
         be sent again: it counts once. `trace` is a W3C `traceparent` that goes with them."""
         self._run(self._inner.publish(events, durable=durable, first=first, id=id, trace=trace))
 
+    def publishing(self, *, durable: bool = False, window: int = WINDOW, trace: str = "") -> Publishing:
+        """Publish batch after batch without waiting for each to be confirmed: `with client.publishing() as out`, and
+        `out.publish(events)`. At most `window` of them are unconfirmed; all are when the block is over."""
+        self._check_open()
+        return Publishing(self._inner.publishing(durable=durable, window=window, trace=trace), self._loop)
+
+    def publish_many(
+        self, events: Source, *, durable: bool = False, batch: int = BATCH, window: int = WINDOW, trace: str = ""
+    ) -> int:
+        """Publish the events of an iterable (mappings, or lines of JSON), of a buffer of JSON lines or of an Arrow
+        table, `batch` at a time with at most `window` batches unconfirmed; gives how many there were, once all are
+        confirmed."""
+        # In the caller's thread: what the iterable does must not hold up the client.
+        with self.publishing(durable=durable, window=window, trace=trace) as out:
+            for some in in_batches(events, batch):
+                out.publish(some)
+        return out.confirmed
+
     def renew(self, *ids: str) -> None:
         """Start leases anew; all of them where none is named."""
         self._run(self._inner.renew(*ids))
@@ -151,10 +172,14 @@ class Client:
     ) -> None:
         self.close()
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("this client is closed")
+
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
         if self._closed:
             work.close()
-            raise ClosedError("this client is closed")
+        self._check_open()
         return self._loop.run(work)
 
 

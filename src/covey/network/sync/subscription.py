@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from covey.network.asyncio import subscription as asynchronous
 from covey.network.errors import ClosedError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Result = TypeVar("Result")
 
@@ -69,6 +72,38 @@ class Delivery:
         self._loop.soon(self._inner.ack)
 
 
+class DeliveryBatch(Sequence[Delivery]):
+    """Deliveries that came together, in order; each is made when it is asked for."""
+
+    def __init__(self, inner: asynchronous.DeliveryBatch, loop: Loop) -> None:
+        self._inner = inner
+        self._loop = loop
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    @overload
+    def __getitem__(self, at: int) -> Delivery: ...
+    @overload
+    def __getitem__(self, at: slice) -> DeliveryBatch: ...
+    def __getitem__(self, at: int | slice) -> Delivery | DeliveryBatch:
+        if isinstance(at, slice):
+            return DeliveryBatch(asynchronous.DeliveryBatch(self._inner[at]), self._loop)
+        return Delivery(self._inner[at], self._loop)
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """What the events say."""
+        return self._inner.dicts()
+
+    def arrow(self, schema: pa.Schema | None = None) -> pa.Table:
+        """The events as a table, with a column for each attribute that any of them has, or as a schema says."""
+        return self._inner.arrow(schema)
+
+    def ack(self) -> None:
+        """Say of all of them that they needn't be delivered again."""
+        self._loop.soon(self._inner.ack)
+
+
 class Inbox:
     """Deliveries that wait to be taken: iterate over it, or `get` one, or all that are there, at a time."""
 
@@ -80,10 +115,10 @@ class Inbox:
         """The next delivery; raises TimeoutError after `timeout` seconds without one."""
         return Delivery(self._loop.run(self._inner.get(timeout)), self._loop)
 
-    def get_many(self, timeout: float | None = None) -> list[Delivery]:
-        """All deliveries that are there, in order; waits as `get` does until there is one."""
-        found = self._loop.run(self._inner.get_many(timeout))
-        return [Delivery(delivery, self._loop) for delivery in found]
+    def get_many(self, timeout: float | None = None, most: int | None = None) -> DeliveryBatch:
+        """All deliveries that are there, or so many of them at most, in order; waits as `get` does until there is
+        one."""
+        return DeliveryBatch(self._loop.run(self._inner.get_many(timeout, most)), self._loop)
 
     def __iter__(self) -> Iterator[Delivery]:
         while True:
