@@ -55,7 +55,7 @@ from covey.filters.algebra import Filter
 from covey.relations.steps import Budget
 from covey.routing import undo
 from covey.routing.by_table import Table
-from covey.routing.client import SPACES, ClaimRow, ClientRow, QueueRow
+from covey.routing.client import SPACES, ClaimRow, ClientRow, QueueRow, RunRow
 from covey.routing.clients import Clients
 from covey.routing.config import BrokerConfig
 from covey.routing.context import Context
@@ -344,6 +344,9 @@ class Broker(Remembered):
                     self._exporter.loaded_entries.join(client.id, claim)
         for hop, entries in wanted.items():
             self.table.change_many(hop, entries, ())
-        self.clients.restore_queue([read(value, QueueRow) for value in spaces.get("queue", {}).values()])
+        self.clients.restore_queues(
+            [read(value, RunRow) for value in spaces.get("run", {}).values()],
+            [read(value, QueueRow) for value in spaces.get("queue", {}).values()],
+        )
         ids = spaces.get(PUBLISHED, {})
         self._requests.published_ids.restore((key, read(value, PublishedRow)) for key, value in ids.items())

@@ -37,15 +37,25 @@ class ClientRow(msgspec.Struct, frozen=True, array_like=True):
     next_number: int
     published: int
     published_at: float = 0.0
+    freed: int = 0
+    """Deliveries up to this number needn't come again, whatever rows say."""
 
 
 class QueueRow(msgspec.Struct, frozen=True, array_like=True):
-    """One delivery that isn't acknowledged."""
+    """One delivery that isn't acknowledged. Journals of before have a row for each."""
 
     client: str
     number: int
     event: str
     subscriptions: list[str]
+
+
+class RunRow(msgspec.Struct, frozen=True, array_like=True):
+    """Deliveries that a client's queue got in one turn, by number; the row goes with the last of them."""
+
+    client: str
+    deliveries: list[tuple[int, str, list[str]]]
+    """Number, event and subscriptions of each."""
 
 
 @dataclass(slots=True)
@@ -121,6 +131,10 @@ class Client(Remembered):
     claims: ByTable[dict[str, Claim]] = field(default_factory=_no_claims)
     queue: deque[QueueRow] = field(default_factory=deque)
     unsent: deque[QueueRow] = field(default_factory=deque)
+    runs: deque[tuple[int, int]] = field(default_factory=deque)
+    """The first and the last number of each row that the queue has in the journal."""
+    freed: int = 0
+    """The number of the last delivery that left the queue at its head."""
     next_number: int = 1
     sent: int = 0
     narrowed: int = 1
@@ -176,9 +190,9 @@ def row_key(client: str, id: str) -> str:
     return f"{len(client)}:{client}{id}"
 
 
-def queue_key(row: QueueRow) -> str:
-    """The journal key of a delivery."""
-    return row_key(row.client, f"{row.number:012d}")
+def queue_key(client: str, number: int) -> str:
+    """The journal key of a delivery, and of a run by its first one."""
+    return row_key(client, f"{number:012d}")
 
 
 def entry_key(broker: str, client: str, id: str, text: str) -> str:

@@ -22,7 +22,7 @@ from typing import Any
 from covey.errors import CoveyError
 from covey.filters.algebra import Filter
 from covey.routing.by_table import Table
-from covey.routing.client import SPACES, Claim, ClaimRow, Client, ClientRow, QueueRow, row_key
+from covey.routing.client import SPACES, Claim, ClaimRow, Client, ClientRow, QueueRow, RunRow, row_key
 from covey.routing.context import Context
 from covey.routing.kept_events import KeptEvents
 from covey.routing.messages import CAPABILITIES, PROTOCOL, ClientAnswer, Expired, Permissions, Welcome
@@ -353,7 +353,7 @@ class Clients(Remembered):
     def restore_client(self, id: str, row: ClientRow) -> None:
         """Take a client back from its row."""
         client = self._clients.setdefault(id, Client(id))
-        client.next_number, client.published = row.next_number, row.published
+        client.next_number, client.published, client.freed = row.next_number, row.published, row.freed
         client.is_written = True
         self.queues.has_publishers |= bool(row.published)
         # Rows of before don't say when.
@@ -370,7 +370,15 @@ class Clients(Remembered):
         self._note_end(client, table, claim)
         return client, claim
 
-    def restore_queue(self, rows: Iterable[QueueRow]) -> None:
-        """Take deliveries back from their rows."""
+    def restore_queues(self, runs: Iterable[RunRow], single: Iterable[QueueRow]) -> None:
+        """Take deliveries back from their rows, and from those of before."""
+        known: dict[str, list[int]] = {}
+        rows = list(single)
+        for one in rows:
+            known.setdefault(one.client, []).append(one.number)
+        for run in sorted(runs, key=lambda run: run.deliveries[0][0]):
+            rows += self.queues.restore_run(self._clients.setdefault(run.client, Client(run.client)), run)
         for row in sorted(rows, key=lambda row: row.number):
             self.queues.restore(self._clients.setdefault(row.client, Client(row.client)), row)
+        for client, numbers in known.items():
+            self.queues.bring_forward(self._clients[client], numbers)

@@ -1,7 +1,8 @@
 """Deliveries: from the router to clients, as their credit allows.
 
-What durable subscriptions match is numbered and queued, row by row in the journal, until the client acknowledges it;
-after a reconnection everything that isn't acknowledged comes again, with the same numbers, in order. Other deliveries
+What durable subscriptions match is numbered and queued until the client acknowledges it; after a reconnection
+everything that isn't acknowledged comes again, with the same numbers, in order. The journal has a row for what a queue
+got in one turn, and the client's row says how far it is acknowledged. Other deliveries
 wait in memory for the client's credit. Where a client takes too little, the oldest go and it hears of a gap; after too
 many gaps its session is closed. Credit counts deliveries and bytes, and the delivery that passes the bytes is still
 sent, so what waits can always be delivered, one at a time in the worst case. A delivery is only sent while one of the
@@ -16,7 +17,7 @@ from collections.abc import Iterable
 from math import inf
 
 from covey.routing.batches import Batch, Wanted, delivery
-from covey.routing.client import Client, ClientRow, QueueRow, queue_key
+from covey.routing.client import Client, ClientRow, QueueRow, RunRow, queue_key
 from covey.routing.context import Context
 from covey.routing.kept_events import KeptEvents
 from covey.routing.messages import COUNTS_BYTES, KNOWS_LOSSES, CloseClient, Deliver, Deliveries, Envelope, Gap, Lost
@@ -25,6 +26,8 @@ from covey.routing.undo import Remembered, ScratchDict
 
 LOST_SECONDS = 1.0
 """Clients hear of what was lost between brokers once in so many seconds: all of them hear of it."""
+RUN = 1_000
+"""Deliveries in one row."""
 LOOSE_PART = 4
 """A queue is looked through when one in so many of its places is for subscriptions that have ended."""
 
@@ -41,6 +44,8 @@ class Queues(Remembered):
         self._events = events
         self._pumped: dict[str, Client] = ScratchDict()
         self._unwritten: dict[str, Client] = ScratchDict()
+        self._new: dict[str, list[QueueRow]] = ScratchDict()
+        """What queues got in this turn."""
         self.delivered = 0
         """Deliveries sent to all clients since the broker was started."""
         self.buffer_bytes = 0
@@ -191,6 +196,7 @@ class Queues(Remembered):
                 self._let_go(client, row)
         if gone:
             client.unsent = deque(row for row in client.unsent if row.number not in gone)
+            self._write_anew(client)
 
     def write_later(self, client: Client) -> None:
         """What is journalled of a client has changed."""
@@ -200,6 +206,8 @@ class Queues(Remembered):
         """Nothing is left of a client."""
         self._unwritten.pop(client.id, None)
         self._pumped.pop(client.id, None)
+        self._new.pop(client.id, None)
+        self._drop_runs(client)
         if client.is_written:
             client.is_written = False
             self._context.turn.out.drop("client", client.id)
@@ -255,10 +263,50 @@ class Queues(Remembered):
     def write(self) -> None:
         """Journal what has changed of clients, at the end of a turn."""
         for client in self._unwritten.values():
-            row = ClientRow(client.next_number, client.published, client.published_at)
+            self._write_runs(client, self._new.get(client.id, ()))
+            while client.runs and (not client.queue or client.queue[0].number > client.runs[0][1]):
+                self._drop_run(client, client.runs.popleft())
+            row = ClientRow(client.next_number, client.published, client.published_at, client.freed)
             self._context.turn.out.put("client", client.id, row)
             client.is_written = True
         self._unwritten.clear()
+        self._new.clear()
+
+    def _write_runs(self, client: Client, rows: Iterable[QueueRow]) -> None:
+        """Journal deliveries, but those that have left the queue again."""
+        left = [(row.number, row.event, row.subscriptions) for row in rows if row.number > client.freed]
+        for start in range(0, len(left), RUN):
+            run = left[start : start + RUN]
+            client.runs.append((run[0][0], run[-1][0]))
+            self._context.turn.out.put("run", queue_key(client.id, run[0][0]), RunRow(client.id, run))
+
+    def _drop_run(self, client: Client, run: tuple[int, int]) -> None:
+        self._context.turn.out.drop("run", queue_key(client.id, run[0]))
+
+    def _drop_runs(self, client: Client) -> None:
+        for run in client.runs:
+            self._drop_run(client, run)
+        client.runs.clear()
+
+    def _write_anew(self, client: Client) -> None:
+        """Deliveries went out of the middle of the queue: its rows are made again of those that are left."""
+        self._drop_runs(client)
+        self._new[client.id] = list(client.queue)
+        self._unwritten[client.id] = client
+
+    def bring_forward(self, client: Client, numbers: Iterable[int]) -> None:
+        """Deliveries with these numbers have rows of before; all are in the queue by now, which gets rows as they are
+        now."""
+        for number in numbers:
+            self._context.turn.out.drop("queue", queue_key(client.id, number))
+        self._write_anew(client)
+
+    def restore_run(self, client: Client, row: RunRow) -> list[QueueRow]:
+        """What is left of deliveries with a row."""
+        left = [QueueRow(client.id, *one) for one in row.deliveries if one[0] > client.freed]
+        client.runs.append((row.deliveries[0][0], row.deliveries[-1][0]))
+        self._unwritten[client.id] = client
+        return left
 
     def restore(self, client: Client, row: QueueRow) -> None:
         """Take a delivery back from its row; rows come in the order of their numbers."""
@@ -277,7 +325,10 @@ class Queues(Remembered):
         self._events.refer(envelope)
         self._count_queue(client, self._events.bytes_of(row.event))
         self._count_waiting(client, subscriptions, 1)
-        self._context.turn.out.put("queue", queue_key(row), row)
+        new = self._new.get(client.id)
+        if new is None:
+            new = self._new[client.id] = []
+        new.append(row)
         self._unwritten[client.id] = client
         limits = self._context.config.limits
         while len(client.queue) > 1 and (
@@ -305,12 +356,13 @@ class Queues(Remembered):
         row = client.queue.popleft()
         if client.unsent and client.unsent[0] is row:
             client.unsent.popleft()
+        client.freed = row.number
+        self._unwritten[client.id] = client
         self._let_go(client, row)
 
     def _let_go(self, client: Client, row: QueueRow) -> None:
         """A delivery that left the queue."""
         self._count_waiting(client, row.subscriptions, -1)
-        self._context.turn.out.drop("queue", queue_key(row))
         self._count_queue(client, -self._events.bytes_of(row.event))
         self._events.release(row.event)
 

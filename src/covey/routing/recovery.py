@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from covey.history.files import is_whole as is_whole_profile
-from covey.routing.client import ClaimRow, ClientRow, QueueRow
+from covey.routing.client import ClaimRow, ClientRow, QueueRow, RunRow, queue_key
 from covey.routing.context import Context
 from covey.routing.journal import read
 from covey.routing.kept_events import EventRow, KeptRow, WindowRow
@@ -31,6 +31,7 @@ SHAPES: Final[dict[str, Any]] = {
     "event": EventRow,
     "window": WindowRow,
     "queue": QueueRow,
+    "run": RunRow,
     "outbox": OutboxRow,
     "link": LinkRow,
     "entry": Entry,
@@ -69,6 +70,7 @@ def set_aside(spaces: Spaces, context: Context) -> list[str]:
             context.turn.out.put(space, key, row)
         elif space == "load":
             _load_again(spaces, key, context)
+    found += _lost_deliveries(spaces, context)
     own = spaces.get("broker", {})
     for key, shape in OWN_SHAPES.items():
         if key in own and not _can_be(own[key], shape):
@@ -82,6 +84,30 @@ def set_aside(spaces: Spaces, context: Context) -> list[str]:
                 _move(spaces, space, key, context)
     for peer in {name.split("/")[1] for name in found if name.startswith(("outbox/", "link/"))}:
         _number_anew(spaces, peer, context)
+    return found
+
+
+def _lost_deliveries(spaces: Spaces, context: Context) -> list[str]:
+    """Take deliveries without their events out of what others came with; gives what they are."""
+    found: list[str] = []
+    events, clients, runs = spaces.get("event", {}), spaces.get("client", {}), spaces.get("run", {})
+    out = context.turn.out
+    for key, value in list(runs.items()):
+        row = read(value, RunRow)
+        freed = read(clients[row.client], ClientRow).freed if row.client in clients else 0
+        lost = [one for one in row.deliveries if one[0] > freed and one[1] not in events]
+        if not lost:
+            continue
+        for number, event, subscriptions in lost:
+            found.append(f"queue/{queue_key(row.client, number)}")
+            out.put(DAMAGED, found[-1], QueueRow(row.client, number, event, subscriptions))
+        del runs[key]
+        out.drop("run", key)
+        left = [one for one in row.deliveries if one not in lost]
+        if left:
+            key, row = queue_key(row.client, left[0][0]), RunRow(row.client, left)
+            runs[key] = msgspec.msgpack.encode(row)
+            out.put("run", key, row)
     return found
 
 
@@ -128,6 +154,8 @@ def _is_whole(space: str, key: str, value: bytes, shape: Any, spaces: Spaces, co
             return key in events
         case QueueRow():
             return row.event in events
+        case RunRow():
+            return bool(row.deliveries) and key == queue_key(row.client, row.deliveries[0][0])
         case OutboxRow():
             return row.event in events and len(key.split("/")) == 3
         case ClaimRow() | LoadedEntryRow():
