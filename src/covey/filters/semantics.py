@@ -133,22 +133,30 @@ def is_present(event: Mapping[str, Any], name: str) -> bool:
 
 def truth(condition: Filter, lookup: Lookup, *, three_valued: bool) -> Truth:
     """True, False or None (unknown) of a filter, given the attributes' values."""
+    kind = type(condition)
+    if kind is And or kind is Or:
+        # One part decides that is false in a conjunction, or true in a disjunction; else one that is unknown does.
+        decisive = kind is Or
+        result: Truth = not decisive
+        for part in condition.children():
+            value = truth(part, lookup, three_valued=three_valued)
+            if value is decisive:
+                return decisive
+            if value is None:
+                result = None
+        return result
     match condition:
-        case Constant(value):
-            return value if three_valued else bool(value)
-        case And(parts):
-            return _all(truth(part, lookup, three_valued=three_valued) for part in parts)
-        case Or(parts):
-            return negation(_all(negation(truth(part, lookup, three_valued=three_valued)) for part in parts))
-        case Not(part):
-            return negation(truth(part, lookup, three_valued=three_valued))
-        case Is(part, wanted):
-            return truth(part, lookup, three_valued=three_valued) is wanted
         case Predicate():
             if not three_valued and isinstance(condition, Compare) and condition.operator == "!=":
                 return not predicate_truth(Compare(condition.attribute, "=", condition.value), lookup)
             result = predicate_truth(condition, lookup)
             return result if three_valued else bool(result)
+        case Not(part):
+            return negation(truth(part, lookup, three_valued=three_valued))
+        case Is(part, wanted):
+            return truth(part, lookup, three_valued=three_valued) is wanted
+        case Constant(value):
+            return value if three_valued else bool(value)
     raise TypeError(f"{type(condition).__name__} is not a filter")
 
 
@@ -180,14 +188,10 @@ def predicate_truth(predicate: Predicate, lookup: Lookup) -> Truth:
 def truth_for(predicate: Predicate, value: Value | None) -> Truth:
     """SQL's truth of one predicate for a value of its term."""
     match predicate:
+        case Compare():
+            return _compare(value, predicate.operator, predicate.value)
         case IsNull():
             return value is None
-        case Compare(_, "<=>", constant):
-            if value is None or constant is None:
-                return value is None and constant is None
-            return not isinstance(value, tuple) and compare(value, constant) == 0
-        case Compare(_, operator, constant):
-            return _compare(value, operator, constant)
         case Between(_, low, high):
             return _all((_compare(value, ">=", low), _compare(value, "<=", high)))
         case In():
@@ -202,6 +206,10 @@ def truth_for(predicate: Predicate, value: Value | None) -> Truth:
 
 
 def _compare(value: Value | None, operator: str, constant: Scalar | None) -> Truth:
+    if operator == "<=>":
+        if value is None or constant is None:
+            return value is None and constant is None
+        return not isinstance(value, tuple) and compare(value, constant) == 0
     if value is None or constant is None or isinstance(value, tuple):
         return None
     order = compare(value, constant)

@@ -62,6 +62,12 @@ class Kind(Enum):
     LIST = "list"
 
 
+_NORMAL = frozenset((type(None), bool, str, int, float))
+"""Types of values that are normal as they are."""
+_ORDERED = frozenset(((str, str), (int, int), (int, float), (float, int), (float, float)))
+"""Types of values that Python orders as filters do, but for NaN."""
+
+
 def kind_of(value: Value) -> Kind:
     """The kind of a normalised value."""
     if isinstance(value, bool):
@@ -77,6 +83,8 @@ def kind_of(value: Value) -> Kind:
 
 def normalise(value: Any) -> Value | None:
     """A value as the algebra knows it, or None where it is missing. Raises TypeError for what has no kind."""
+    if type(value) in _NORMAL:
+        return value  # type: ignore[no-any-return]
     match value:
         case None | bool() | str():
             return value
@@ -152,6 +160,8 @@ def order_key(value: Scalar) -> tuple[int, Any]:
 
 def compare(left: Scalar, right: Scalar) -> int | None:
     """-1, 0 or 1 as left is below, equal to or above right; None where the kinds differ."""
+    if (type(left), type(right)) in _ORDERED and left == left and right == right:
+        return (left > right) - (left < right)  # type: ignore[operator]
     if kind_of(left) is not kind_of(right):
         return None
     if isinstance(left, Exact) or isinstance(right, Exact):

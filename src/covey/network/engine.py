@@ -124,7 +124,7 @@ EVENT_SECONDS: Final = 4e-6
 DELIVERY_SECONDS: Final = 2e-6
 DURABLE_SECONDS: Final = 2e-5
 """What an event takes, and each of its deliveries, about; and a durable one in addition."""
-SUBSCRIPTIONS_TOGETHER: Final = 32
+SUBSCRIPTIONS_TOGETHER: Final = 64
 """Subscriptions of a session that are taken as one input: a few milliseconds."""
 SHORTEST_WAIT: Final = 0.01
 """Seconds between two ticks at least."""

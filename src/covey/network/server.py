@@ -9,10 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Any, Final, Self
 
-import pyarrow as pa
 from aiohttp import web
 
-from covey.kernels.loading import load_all
 from covey.network.admin import Admin
 from covey.network.client_sockets import ClientSockets, Connections, TooManyError
 from covey.network.configuration import ServerConfig
@@ -41,6 +39,7 @@ from covey.network.load_meter import LoadMeter
 from covey.network.loading import Loads
 from covey.network.marks import Marks
 from covey.network.neighbours import Neighbours
+from covey.network.rehearsal import rehearse
 from covey.network.reloads import Reloads
 from covey.network.rerouting import Rerouting
 from covey.network.standing import Standing
@@ -95,7 +94,7 @@ class Server:
 
     async def start(self) -> None:
         """Restore the broker, listen, and open links."""
-        await asyncio.to_thread(_load)
+        await asyncio.to_thread(rehearse)
         config = self.config
         tls = None if config.tls is None else ServerTls(config.tls)
         journal: Journal = (
@@ -229,13 +228,6 @@ class Server:
             ]
         )
         return application
-
-
-def _load() -> None:
-    """Load what is otherwise loaded when it is first used: everyone would wait for that when a client comes with more
-    than a few subscriptions."""
-    load_all()
-    pa.array([""])  # looks for pandas, which takes a third of a second
 
 
 def _refusal(error: NetworkError) -> web.Response:

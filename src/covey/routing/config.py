@@ -155,7 +155,7 @@ class BrokerLimits:
     table_bytes: int = 256 << 20
     """What a neighbour may have told of one table; beyond, the link is closed."""
 
-    delta_entries: int = 32
+    delta_entries: int = 64
     """Changes of a neighbour's table in one message, as long as it has missed nothing: more of them take the neighbour
     longer than others' events should wait."""
 
