@@ -267,6 +267,7 @@ async def test_operators_see_figures_tables_and_where_an_event_would_go() -> Non
             ("/v1/routes", '"filter":"price < 10"'),
             ("/metrics", "covey_subscriptions 1.0"),
             ("/metrics", 'covey_answer_seconds_bucket{le="+Inf"} '),
+            ("/metrics", 'covey_pause_seconds_bucket{le="+Inf"} '),
             ("/metrics", "covey_delivered_total 0.0"),
         ):
             async with session.get(f"{http(server)}{path}") as response:

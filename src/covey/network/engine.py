@@ -217,6 +217,8 @@ class Engine:
         self.answers = Histogram()
         """From when inputs are taken up until all that they cause is with the connections, commits included."""
         self._spans = spans_of(config.broker)
+        self.pauses = Histogram()
+        """Processor time of single inputs: nothing else is taken up meanwhile."""
         self._began = 0.0
         self._begun: dict[Session, Publish] = {}
         """What is left of publications that are taken in parts."""
@@ -575,6 +577,7 @@ class Engine:
     def _handle(self, session: Session | None, input: Input, steps: int | None = None) -> None:
         """Let the broker take an input of a session; None where nobody sent it. Raises BrokenError."""
         self._taking = input
+        began = time.thread_time()
         try:
             if self._spans is None:
                 outputs = self.broker.handle(input, self.clock(), steps)
@@ -587,6 +590,8 @@ class Engine:
             self._blame(session, defect)
         else:
             self._collect(outputs, input)
+        finally:
+            self.pauses.observe(time.thread_time() - began)
 
     def _blame(self, session: Session, defect: DefectError) -> None:
         """End the session whose input couldn't be taken; the broker is as it was before."""

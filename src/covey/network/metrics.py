@@ -85,6 +85,11 @@ class _Broker(Collector):
             "covey_answer_seconds", "From taking up inputs until all that they cause is with the connections.",
             buckets=answers.buckets(), sum_value=answers.sum,
         )  # fmt: skip
+        pauses = self._engine.pauses
+        yield HistogramMetricFamily(
+            "covey_pause_seconds", "Processor time of single inputs, while nothing else is taken up.",
+            buckets=pauses.buckets(), sum_value=pauses.sum,
+        )  # fmt: skip
         yield GaugeMetricFamily("covey_event_bytes", "Bytes of events that are kept or wait.", value=broker.event_bytes)
         yield GaugeMetricFamily(
             "covey_held_back", "Whether publishers are held back, above a mark.", value=float(self._engine.is_pressed)
