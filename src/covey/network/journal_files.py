@@ -23,8 +23,8 @@ from covey.routing.journal import Put
 APPLICATION: Final = int.from_bytes(b"covy")
 LAYOUT: Final = 3
 """1: rows and the broker's name. 2: an application id, the layout's number, and free pages that can be given back. 3:
-rows that hold an event with its place in the window, and what a queue got in one turn; the broker itself brings those of
-before forward."""
+rows that hold an event with its place in the window, and what a queue got in one turn; the broker itself brings forward
+those of before."""
 ALL_ROWS: Final = "SELECT space, key, value FROM rows"
 LOG_BYTES: Final = 16 << 20
 """The write-ahead log is cut to this when it was longer."""

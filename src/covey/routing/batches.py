@@ -50,7 +50,8 @@ class Originated:
     """Events that enter the network here; their numbers follow each other."""
 
     __slots__ = (
-        "_first", "_hops", "_origin", "_sizes", "attributes", "durable", "publisher_numbers", "publishers", "traces",
+        "_first", "_hops", "_made", "_origin", "_sizes", "attributes", "durable", "publisher_numbers", "publishers",
+        "traces",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -62,6 +63,7 @@ class Originated:
         """By place, of those that have one."""
         self._origin, self._first, self._hops = "", 0, 0
         self._sizes: dict[int, int] = {}
+        self._made: dict[int, Envelope] = {}
 
     def __len__(self) -> int:
         return len(self.attributes)
@@ -84,16 +86,19 @@ class Originated:
 
     def envelope(self, at: int) -> Envelope:
         """An event by itself."""
-        return Envelope(
-            self._origin,
-            self._first + at,
-            self.publishers[at],
-            self.publisher_numbers[at],
-            self.durable[at],
-            self._hops,
-            self.attributes[at],
-            trace=self.traces.get(at, "") if self.traces else "",
-        )
+        made = self._made.get(at)
+        if made is None:
+            made = self._made[at] = Envelope(
+                self._origin,
+                self._first + at,
+                self.publishers[at],
+                self.publisher_numbers[at],
+                self.durable[at],
+                self._hops,
+                self.attributes[at],
+                trace=self.traces.get(at, "") if self.traces else "",
+            )
+        return made
 
     def size(self, at: int) -> int:
         """What an event counts where limits are in bytes."""

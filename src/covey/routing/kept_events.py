@@ -116,11 +116,13 @@ class KeptEvents(Remembered):
         """What an event counts."""
         return self._events[key].bytes
 
-    def refer(self, envelope: Envelope) -> None:
-        """One more place refers to an event."""
-        kept = self._kept(envelope)
+    def refer(self, envelope: Envelope) -> tuple[str, int]:
+        """One more place refers to an event; gives its key, and what it counts."""
+        key = envelope.key
+        kept = self._events.get(key) or self._kept(key, envelope)
         kept.save(self._turn.number)
         kept.references += 1
+        return key, kept.bytes
 
     def release(self, key: str) -> None:
         """One place less refers to an event."""
@@ -129,15 +131,16 @@ class KeptEvents(Remembered):
         kept.references -= 1
         self._drop_unused(key, kept)
 
-    def keep(self, envelope: Envelope) -> None:
-        """Keep a durable event in the window."""
+    def keep(self, envelope: Envelope) -> str:
+        """Keep a durable event in the window; gives its key."""
         key = envelope.key
-        kept = self._kept(envelope)
+        kept = self._events.get(key) or self._kept(key, envelope)
         self._places += 1
         kept.save(self._turn.number)
         kept.at, kept.place = self._turn.now, self._places
         self._join_window(key, kept)
         self._dirty.add(key)
+        return key
 
     def trim(self) -> None:
         """Let the oldest go where the window has too many, after some were kept."""
@@ -236,11 +239,8 @@ class KeptEvents(Remembered):
         oldest = next(iter(self._window.values()), None)
         return inf if oldest is None else oldest.at + self._config.timing.remember
 
-    def _kept(self, envelope: Envelope) -> Kept:
-        key = envelope.key
-        kept = self._events.get(key)
-        if kept is None:
-            kept = self._new[key] = self._add(key, envelope)
+    def _kept(self, key: str, envelope: Envelope) -> Kept:
+        kept = self._new[key] = self._add(key, envelope)
         return kept
 
     def _add(self, key: str, envelope: Envelope) -> Kept:

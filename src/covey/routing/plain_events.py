@@ -34,15 +34,21 @@ def is_plain(attributes: Mapping[str, Any]) -> bool:
     return _PLAIN.issuperset(map(type, attributes.values()))
 
 
+def are_plain(events: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether all events are plain, and can travel."""
+    if not all(map(is_plain, events)):
+        return False
+    try:
+        _encode(events)
+    except _PROBLEMS:
+        return False
+    return True
+
+
 def wrong_event(events: Sequence[Mapping[str, Any]]) -> tuple[int, str] | None:
     """The first event that can't travel or be matched, counted from 1, and why; None where all can."""
-    if all(map(is_plain, events)):
-        try:
-            _encode(events)
-        except _PROBLEMS:
-            pass
-        else:
-            return None
+    if are_plain(events):
+        return None
     for at, attributes in enumerate(events, 1):
         try:
             for value in _leaves(attributes):

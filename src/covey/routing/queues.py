@@ -317,13 +317,13 @@ class Queues(Remembered):
         self._count_waiting(client, row.subscriptions, 1)
 
     def _enqueue(self, client: Client, subscriptions: list[str], envelope: Envelope) -> None:
-        row = QueueRow(client.id, client.next_number, envelope.key, subscriptions)
+        key, size = self._events.refer(envelope)
+        row = QueueRow(client.id, client.next_number, key, subscriptions)
         client.next_number += 1
         client.queue.append(row)
         if client.up:
             client.unsent.append(row)
-        self._events.refer(envelope)
-        self._count_queue(client, self._events.bytes_of(row.event))
+        self._count_queue(client, size)
         self._count_waiting(client, subscriptions, 1)
         new = self._new.get(client.id)
         if new is None:

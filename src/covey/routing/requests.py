@@ -35,7 +35,7 @@ from covey.routing.messages import (
     Unsubscribe,
 )
 from covey.routing.meta_events import CAME, RESERVED, WENT, about_claim, reserved_name
-from covey.routing.plain_events import size_of, wrong_event
+from covey.routing.plain_events import are_plain, size_of, wrong_event
 from covey.routing.published_ids import PublishedIds
 from covey.routing.router import Router
 from covey.routing.settling import Settling, Settlings
@@ -205,12 +205,15 @@ class Requests(Remembered):
             return
         batch = Originated()
         answers: list[tuple[Client, Confirmed | Refused]] = []
+        # Where all events are plain, as nearly always, requests needn't be looked at one by one.
+        events = publications.attributes
+        are_right = self._context.config.schema is None and are_plain(events) and reserved_name(events) is None
         for request in publications.requests:
             client = self._clients.present(request.client, request.session)
             if client is None:
                 continue
             try:
-                self._accept(client, request, publications, batch)
+                self._accept(client, request, publications, batch, are_right=are_right)
             except CoveyError as refusal:
                 answers.append((client, Refused(request.request, str(refusal))))
             else:
@@ -266,13 +269,17 @@ class Requests(Remembered):
         )
         self.held_bytes += size
 
-    def _accept(self, client: Client, request: PublishRequest, publications: Publications, batch: Originated) -> None:
+    def _accept(
+        self, client: Client, request: PublishRequest, publications: Publications, batch: Originated, *,
+        are_right: bool,
+    ) -> None:  # fmt: skip
         """Put one request's events into the batch; an error where one of them may not be published, so that all are or
-        none is."""
+        none is. `are_right` says that they can travel and are nobody else's."""
         if request.trace:
             check_trace(request.trace)
         places = slice(request.start, request.end)
-        checked = self._checked(client, publications.attributes[request.start : request.until or request.end])
+        events = publications.attributes[request.start : request.until or request.end]
+        checked = self._checked(client, events, are_right=are_right)
         attributes = checked[: request.end - request.start]
         durable, numbers = publications.durable[places], publications.numbers[places]
         ids = publications.ids
@@ -295,14 +302,24 @@ class Requests(Remembered):
             self._clients.queues.publish(client, number)
         return not id or self.published_ids.is_first(client, id)
 
-    def _checked(self, client: Client, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _checked(self, client: Client, events: list[dict[str, Any]], *, are_right: bool) -> list[dict[str, Any]]:
         """The events as they are published."""
         config = self._context.config
         limit = config.limits.publications
         if len(events) > limit:
             raise EventError(f"{len(events):,} events in one publication; the limit publications is {limit:,}")
-        if config.schema is not None:
-            events = [_decoded(at, event, config.schema) for at, event in enumerate(events, 1)]
+        if not are_right:
+            events = self._corrected(events)
+        if client.permissions.publish is not None or config.advertisements:
+            for at, event in enumerate(events, 1):
+                self._check_allowed(client, at, event)
+        return events
+
+    def _corrected(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Events as the schema makes them; an error where one can't travel or is a broker's own."""
+        schema = self._context.config.schema
+        if schema is not None:
+            events = [_decoded(at, event, schema) for at, event in enumerate(events, 1)]
         wrong = wrong_event(events)
         if wrong is not None:
             raise EventError(f"event {wrong[0]}: an attribute can't be used: {wrong[1]}")
@@ -313,9 +330,6 @@ class Requests(Remembered):
                 f"event {at}: {reserved!r} can't be published: {RESERVED!r} and {RESERVED + '.'!r}... are names of "
                 "brokers' own events; use another name"
             )
-        if client.permissions.publish is not None or config.advertisements:
-            for at, event in enumerate(events, 1):
-                self._check_allowed(client, at, event)
         return events
 
     def _check_allowed(self, client: Client, at: int, event: dict[str, Any]) -> None:

@@ -154,9 +154,9 @@ class Router(Remembered):
                 used[at] |= is_matched or not (link.filtered and link.traffic.filtering)
 
     def _keep(self, envelope: Envelope, source: str | None) -> None:
-        self._events.keep(envelope)
+        key = self._events.keep(envelope)
         if source is not None:
-            self._events.reach(envelope.key, source)
+            self._events.reach(key, source)
 
     def _goes(self, link: Link, source: str | None, matched: bool) -> bool:
         """Decide, and count what adaptive filtering judges by. An event that turns filtering off goes already."""
@@ -179,9 +179,9 @@ class Router(Remembered):
             return
         if self._events.has_reached(envelope.key, link.peer):
             return
-        self._events.refer(envelope)
-        self._events.reach(envelope.key, link.peer)
-        link.push(OutboxRow(envelope.key, recalled), self._events.bytes_of(envelope.key))
+        key, size = self._events.refer(envelope)
+        self._events.reach(key, link.peer)
+        link.push(OutboxRow(key, recalled), size)
         limits = self._context.config.limits
         if len(link.outbox) > limits.outbox or link.outbox.bytes > limits.outbox_bytes:
             keep, keep_bytes = limits.outbox, limits.outbox_bytes
