@@ -229,6 +229,7 @@ def profile(directory: Path) -> str:
     return str(directory / "profile")
 
 
+@pytest.mark.long
 def test_a_line_on_loopback_with_covering_and_adaptive_filtering(tmp_path: Path) -> None:
     settings = {"strategy": "covering", "adaptive": ADAPTIVE}
     run(Loopback(*line(5)), tmp_path, settings, seed=SEED, both_open=False, ordered=True)

@@ -254,8 +254,8 @@ class Index:
             return AddReport(0 if segment is None else len(segment), errors)
 
     def prepare(self, rows: Sequence[tuple[str, str | Filter]], read: Sequence[Filter] | None = None) -> Prepared:
-        """Compile subscriptions for `add_prepared`: changes nothing, so any thread may do it. `read` are the filters of
-        texts, where they are known. An AddManyError where some are bad."""
+        """Compile subscriptions, given as `rows` of ids and filters, for `add_prepared`: changes nothing, so any thread
+        may do it. `read` are the filters of texts, where they are known. An AddManyError where some are bad."""
         segment, errors = self._compiled(list(rows), read=read)
         if errors:
             raise AddManyError(errors)
@@ -264,11 +264,11 @@ class Index:
         return Prepared(segment)
 
     def prepare_later(self, rows: Sequence[tuple[str, str | Filter]], read: Sequence[Filter]) -> Future[Prepared]:
-        """As `prepare`, on a thread of its own."""
+        """As `prepare` with its `rows` and what was `read` of them, on a thread of its own."""
         return preparing().submit(self.prepare, rows, read)
 
     def add_prepared(self, prepared: Prepared) -> None:
-        """Add what was prepared by this index, as one change; a DuplicateIdError where an id is in the index."""
+        """Add what this index `prepared`, as one change; a DuplicateIdError where an id is in the index."""
         segment = prepared.segment
         if segment is None:
             return
