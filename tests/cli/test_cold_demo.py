@@ -58,6 +58,7 @@ def test_its_output_goes_to_a_pipe_and_java_is_that_of_a_package(cold: dict[str,
     shows_all(done.stdout, tmp_path)
 
 
+@pytest.mark.long
 def test_its_output_goes_to_a_terminal(cold: dict[str, str], tmp_path: Path) -> None:
     code, shown = in_terminal(COMMAND, directory=tmp_path, environment=cold)
     assert code == 0, shown

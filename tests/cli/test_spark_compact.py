@@ -29,6 +29,7 @@ def match(covey: Run, rules: Path, events: Path) -> list[dict[str, Any]]:
     return done.rows
 
 
+@pytest.mark.long
 def test_every_subscription_is_behind_one_row_of_the_smaller_table(
     covey: Run, table: Path, events: Path, tmp_path: Path
 ) -> None:

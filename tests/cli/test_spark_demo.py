@@ -30,6 +30,7 @@ def numbers(drawing: ElementTree.Element) -> list[int]:
     return [int(re.findall(r"[\d,]+", title.text or "")[-1].replace(",", "")) for title in drawing.iter(f"{SVG}title")]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("spark")
 def test_the_demo_draws_what_the_library_finds(covey: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page, scratch = tmp_path / "page.html", tmp_path / "scratch"

@@ -20,7 +20,7 @@ def test_an_example_runs(example: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("example", ["tables.py", "service.py", "stream.py"])
+@pytest.mark.parametrize("example", ["tables.py", "service.py", pytest.param("stream.py", marks=pytest.mark.long)])
 def test_the_first_day_goes_well(example: str) -> None:
     command = [sys.executable, str(ROOT / "examples" / "first_day" / example)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)

@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -35,7 +36,15 @@ LEFT_OUT = {
 """Blocks that are read and not run, by page: a new one is a decision."""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+LONG = ("loading.md", "streaming.md")
+"""Pages that start Spark again and again."""
+
+
+def marked(page: Path) -> Any:
+    return pytest.param(page, id=page.name, marks=[pytest.mark.long] if page.name in LONG else [])
+
+
+@pytest.mark.parametrize("page", map(marked, PAGES))
 def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     """In a directory and processes of its own, as a reader would."""
     for program in ("bash", "curl", "openssl"):

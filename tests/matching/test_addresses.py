@@ -71,7 +71,7 @@ def test_an_index_may_be_dropped_while_it_is_matched(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     del made
-    for _ in range(30):
+    for _ in range(12):
         kept["index"] = covey.Index.open(tmp_path / "rules.covey")
         gc.collect()
     stop.set()

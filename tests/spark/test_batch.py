@@ -110,8 +110,8 @@ def test_a_job_keeps_the_index_that_it_was_given_when_the_file_is_replaced(quote
     assert lists(before) == [["ann"], [], [], []]
 
 
-@pytest.mark.parametrize("partitions", [1, 5])
-def test_partitions_and_shards_change_nothing(spark: SparkSession, partitions: int) -> None:
+def test_partitions_and_shards_change_nothing(spark: SparkSession) -> None:
+    partitions = 5
     rng = random.Random(7)
     filters = [(f"f{number}", str(filter_of(rng))) for number in range(100)]
     rows = [row_of(rng, key) for key in range(200)]

@@ -82,8 +82,8 @@ def check(outcomes: Counter[str], wrong: list[str], count: int) -> None:
 
 
 def test_random_conditions_hold_for_the_rows_for_which_spark_says_so(spark: SparkSession) -> None:
-    wrong, outcomes = differences(spark, 1, 50)
-    check(outcomes, wrong, 50)
+    wrong, outcomes = differences(spark, 1, 30)
+    check(outcomes, wrong, 30)
 
 
 @pytest.mark.long

@@ -317,6 +317,7 @@ def publish_xml(spark: SparkSession, broker: Broker, texts: list[Any], kind: str
     rows.write.format("covey").option("url", broker.url).options(xml="value", **more).mode("append").save()
 
 
+@pytest.mark.long
 def test_documents_of_xml_are_published_as_events(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     register(spark)
     texts = ["<sale><price>5</price><by><name>Ann</name></by></sale>", "<price>7.5</price><zip>01234</zip>"]

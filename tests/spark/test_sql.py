@@ -264,6 +264,7 @@ except Exception as error:
     assert "events have no schema of their own" in done.stdout, done.stderr[-2000:]
 
 
+@pytest.mark.long
 def test_all_of_it_works_through_spark_connect(tmp_path: Path) -> None:
     code = f"""
 from covey.spark import local_session, register
