@@ -81,6 +81,22 @@ def check(outcomes: Counter[str], wrong: list[str], count: int) -> None:
     assert 0.02 < outcomes["held"] / outcomes["pairs"] < 0.98
 
 
+NAMED_TWICE = (
+    "coalesce(- w, 2.5) BETWEEN -9 AND 3", "- w NOT BETWEEN 2 AND 3", "nullif(- w, 2.5) < 2",
+    "nullif(- w, 5) BETWEEN nullif(- w, 7) AND 3",
+)  # fmt: skip
+
+
+def test_what_fails_where_spark_computes_a_value_beforehand_fails_for_its_row_alone(spark: SparkSession) -> None:
+    """Of decimals with more than 34 digits `-` rounds, which overflows for the largest."""
+    events = spark.sql(f"SELECT k, CAST(w AS DECIMAL(38, 0)) AS w FROM VALUES (1, '{'9' * 38}'), (2, '5') AS t(k, w)")
+    rules = spark.createDataFrame([(text, text) for text in NAMED_TWICE], "id string, filter string")
+    found = {row.k: row.subscriptions for row in match_events(events, rules).collect()}
+    wanted = [text for text in NAMED_TWICE if events.where("k = 2").where(text).count()]
+    assert found == {1: [], 2: sorted(wanted)}
+    assert len(wanted) == len(NAMED_TWICE)
+
+
 def test_random_conditions_hold_for_the_rows_for_which_spark_says_so(spark: SparkSession) -> None:
     wrong, outcomes = differences(spark, 1, 30)
     check(outcomes, wrong, 30)

@@ -323,7 +323,7 @@ class _Binding:
             self._check_folds(node)
             if not isinstance(self.type_of(node), BooleanType):
                 raise
-            return whole(node.sql())
+            return whole(node)
 
     def _without_ansi(self, node: syntax.Node) -> Tried:
         """Without ANSI mode arithmetic and casts don't fail, and some functions do."""

@@ -77,21 +77,41 @@ from covey.spark.conditions.syntax import (
     inside,
     parameters_sql,
     quoted,
+    rebuilt,
 )
 
 TypeOf = Callable[[Node], DataType]
+MOST_NESTED: Final = 6
+"""So deep values that are written twice may stand within each other."""
 
 
 class UntriableError(FilterError):
     """An expression without a try-form; a test that has it is computed whole."""
 
 
-def whole(sql: str) -> Tried:
+def whole(node: Node) -> Tried:
     """A test as it is, null where anything in it fails."""
+    sql = _apart(node, MOST_NESTED).sql()
     text = f"transform(array(0), `covey whole` -> coalesce(CAST(({sql}) AS STRING), 'null'))[0]"
     caught = f"CAST(try_to_binary({text}, 'utf-8') AS STRING)"
     value = f"CASE {caught} WHEN 'true' THEN true WHEN 'false' THEN false END"
     return Tried(value, (value,), False, (f"({caught}) IS NULL",))
+
+
+def _apart(node: Node, nested: int) -> Node:
+    """The same with values written twice where Spark would compute them once, which it does beforehand: outside of any
+    try, and whether they are needed or not."""
+    if isinstance(node, BetweenTest) or (isinstance(node, Call) and node.name == "nullif"):
+        if not nested:
+            raise UntriableError(f"BETWEEN and nullif() stand more than {MOST_NESTED} deep within each other")
+        nested -= 1
+    match rebuilt(node, lambda part: _apart(part, nested)):
+        case BetweenTest(value, low, high):
+            return Junction("AND", (Binary(">=", value, low), Binary("<=", value, high)))
+        case Call("nullif", (value, other)):
+            return Case(None, ((Binary("=", value, other), Literal("NULL", "null")),), value)
+        case same:
+            return same
 
 
 _TRIED: Final = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
