@@ -10,7 +10,16 @@ from covey.errors import FilterTypeError
 from covey.events.conversion import converted
 from covey.events.types import AttributeType, ListType
 from covey.filters.algebra import And, Constant, Filter, Is, Not, Or, all_of, any_of, leaves
-from covey.filters.predicates import ArrayContains, Between, Compare, ElementTest, In, IsNull, Predicate, TextTest
+from covey.filters.predicates import (
+    ArrayContains,
+    Compare,
+    ElementTest,
+    In,
+    IsNull,
+    Predicate,
+    TextTest,
+    compared_with,
+)
 from covey.filters.terms import is_path
 from covey.filters.values import Kind, Scalar, kind_of
 
@@ -130,14 +139,10 @@ def _refuse(test: Predicate, kind: AttributeType) -> None:
 
 
 def _constants(test: Predicate) -> tuple[Scalar | None, ...]:
-    match test:
-        case Compare(_, _, value):
-            return (value,)
-        case Between(_, low, high):
-            return (low, high)
-        case In(_, values):
-            return values
-    raise TypeError(f"{type(test).__name__} has constants that a schema can't check")
+    found = compared_with(test)
+    if not found:
+        raise TypeError(f"{type(test).__name__} has constants that a schema can't check")
+    return found
 
 
 def _refuse_constants(name: str, kind: AttributeType, wanted: Kind, values: Iterable[Scalar | None]) -> None:

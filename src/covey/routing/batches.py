@@ -46,23 +46,38 @@ class Batch(Protocol):
         """Some of the events as a client gets them that needn't acknowledge them."""
 
 
-class Originated:
+class _Measured:
+    """Events whose sizes are found when they are first asked for."""
+
+    __slots__ = ("_sizes", "attributes")
+
+    def __init__(self, attributes: list[dict[str, Any]]) -> None:
+        self.attributes = attributes
+        self._sizes: dict[int, int] = {}
+
+    def size(self, at: int) -> int:
+        """What an event counts where limits are in bytes."""
+        size = self._sizes.get(at)
+        if size is None:
+            size = self._sizes[at] = size_of(self.attributes[at])
+        return size
+
+
+class Originated(_Measured):
     """Events that enter the network here; their numbers follow each other."""
 
     __slots__ = (
-        "_first", "_hops", "_made", "_origin", "_sizes", "attributes", "durable", "publisher_numbers", "publishers",
-        "traces",
+        "_first", "_hops", "_made", "_origin", "durable", "publisher_numbers", "publishers", "traces",
     )  # fmt: skip
 
     def __init__(self) -> None:
+        super().__init__([])
         self.publishers: list[str] = []
         self.publisher_numbers: list[int] = []
         self.durable: list[bool] = []
-        self.attributes: list[dict[str, Any]] = []
         self.traces: dict[int, str] = {}
         """By place, of those that have one."""
         self._origin, self._first, self._hops = "", 0, 0
-        self._sizes: dict[int, int] = {}
         self._made: dict[int, Envelope] = {}
 
     def __len__(self) -> int:
@@ -100,13 +115,6 @@ class Originated:
             )
         return made
 
-    def size(self, at: int) -> int:
-        """What an event counts where limits are in bytes."""
-        size = self._sizes.get(at)
-        if size is None:
-            size = self._sizes[at] = size_of(self.attributes[at])
-        return size
-
     def deliveries(self, places: list[int], subscriptions: list[list[str]], sizes: list[int]) -> list[Deliver]:
         """Some of the events as a client gets them that needn't acknowledge them."""
         origin, first = self._origin, self._first
@@ -121,27 +129,19 @@ class Originated:
         ]  # fmt: skip
 
 
-class Arrived:
+class Arrived(_Measured):
     """Events that came from a neighbour, with the numbers of the brokers where they entered the network."""
 
-    __slots__ = ("_envelopes", "_sizes", "attributes", "durable")
+    __slots__ = ("_envelopes", "durable")
 
     def __init__(self, envelopes: list[Envelope]) -> None:
+        super().__init__([envelope.attributes for envelope in envelopes])
         self._envelopes = envelopes
-        self._sizes: dict[int, int] = {}
-        self.attributes = [envelope.attributes for envelope in envelopes]
         self.durable = [envelope.durable for envelope in envelopes]
 
     def envelope(self, at: int) -> Envelope:
         """An event by itself."""
         return self._envelopes[at]
-
-    def size(self, at: int) -> int:
-        """What an event counts where limits are in bytes."""
-        size = self._sizes.get(at)
-        if size is None:
-            size = self._sizes[at] = size_of(self.attributes[at])
-        return size
 
     def deliveries(self, places: list[int], subscriptions: list[list[str]], sizes: list[int]) -> list[Deliver]:
         """Some of the events as a client gets them that needn't acknowledge them."""

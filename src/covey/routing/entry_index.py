@@ -124,7 +124,7 @@ class EntryIndex:
         with self._changing():
             try:
                 self._index.add_prepared(coming.prepared.result())
-            except Exception:
+            except Exception:  # of whichever entry is at fault, which `_take` finds and reports
                 gone = set(coming.gone)
                 self._take([row for row in coming.rows if row[0] not in gone])
                 return
