@@ -294,7 +294,15 @@ class Encoder:
                 if piece.type == "string":
                     assert piece.dictionary is not None
                     text_codes[attribute, place] = self._word_codes(attribute, piece.dictionary)
-        return Encoded(text_codes, self.patterns.prepare(columns), BatchFormulas(self, self._spaces, columns))
+        given = columns.formulas
+        formulas = self._no_formulas if given is None else BatchFormulas(self, self._spaces, given, columns.pieces)
+        return Encoded(text_codes, self.patterns.prepare(columns), formulas)
+
+    @cached_property
+    def _no_formulas(self) -> BatchFormulas:
+        """Of batches without any, which all have in common: noting where their arrays lie takes as long as coding some
+        hundred events."""
+        return BatchFormulas(self, self._spaces, None, {})
 
     def _word_codes(self, attribute: int, dictionary: pa.Array) -> NDArray[np.int32]:
         space = self._numbers[attribute][STRING]

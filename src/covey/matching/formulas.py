@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.events import Columns
-from covey.events.term_formulas import MOST_STEPS
+from covey.events import Piece
+from covey.events.term_formulas import MOST_STEPS, Formulas
 from covey.kernels import on_demand
 from covey.kernels.opcodes import KINDS, NUMBER
 from covey.matching.coding import CodeSpaces
@@ -35,8 +35,9 @@ class ChunkFormulas:
 class BatchFormulas:
     """Those terms of a segment that a batch has as formulas. What has pieces too is taken from these."""
 
-    def __init__(self, encoder: Encoder, spaces: CodeSpaces, columns: Columns) -> None:
-        formulas = columns.formulas
+    def __init__(
+        self, encoder: Encoder, spaces: CodeSpaces, formulas: Formulas | None, pieces: Mapping[str, tuple[Piece, ...]]
+    ) -> None:
         rows = encoder.rows
         self._names = encoder.names
         self._start = np.full(rows, -1, dtype=np.int32)
@@ -49,7 +50,7 @@ class BatchFormulas:
         constants: list[int] = []
         if formulas is not None:
             for attribute, name in enumerate(encoder.names):
-                if name in formulas.steps and name not in columns.pieces:
+                if name in formulas.steps and name not in pieces:
                     self._start[attribute] = len(steps)
                     steps += formulas.steps[name]
             table, constants = formulas.table, formulas.constants

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,6 +92,14 @@ class PatternValues:
 
     def prepare(self, columns: Columns) -> PatternBatch:
         """Number the values of a batch, and find the literals that occur in them."""
+        return self._prepared(columns.pieces) if self.slots else self._nothing
+
+    @cached_property
+    def _nothing(self) -> PatternBatch:
+        """Of every batch, where no attribute has patterns."""
+        return self._prepared({})
+
+    def _prepared(self, pieces: Mapping[str, tuple[Piece, ...]]) -> PatternBatch:
         numbers: dict[tuple[int, int], NDArray[np.int32]] = {}
         neither, missing = np.zeros(self.slots, np.int32), np.zeros(self.slots, np.int32)
         counts: list[NDArray[np.int64]] = []
@@ -126,7 +135,7 @@ class PatternValues:
             neither[slot] = missing[slot] = used
             add_others(1)
             wanted: list[Any] = []
-            for place, piece in enumerate(columns.pieces.get(self._names[attribute], ())):
+            for place, piece in enumerate(pieces.get(self._names[attribute], ())):
                 if piece.type == "string":
                     assert piece.dictionary is not None
                     numbers[attribute, place] = piece.values + np.int32(add_texts(slot, piece.dictionary, wanted))
