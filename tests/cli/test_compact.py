@@ -65,6 +65,21 @@ def test_imperfect_steps_learn_from_events(covey: Run, rules: Path, tmp_path: Pa
     assert sorted(id for row in entries(tmp_path / "small.jsonl").values() for id in row["stands_for"]) == list("abcde")
 
 
+def test_the_threshold_bounds_traffic_where_that_is_asked_for(covey: Run, tmp_path: Path) -> None:
+    rules, events = tmp_path / "rare.jsonl", tmp_path / "events.jsonl"
+    texts = [f"a = {n} AND b BETWEEN {n} AND {n + 2}" for n in range(4)]
+    rules.write_text("".join(json.dumps({"id": str(n), "filter": text}) + "\n" for n, text in enumerate(texts)))
+    events.write_text("".join(json.dumps({"a": n % 50, "b": n % 7}) + "\n" for n in range(3_500)))
+
+    def left(*more: str) -> int:
+        out = tmp_path / "small.jsonl"
+        assert covey("compact", str(rules), "--events", str(events), "--imt", "0.1", "-o", str(out), *more).code == 0
+        return len(entries(out))
+
+    assert left() == left("--measure", "degree") == 4
+    assert left("--measure", "traffic") < 4
+
+
 def test_mistakes_are_told_in_one_line(covey: Run, rules: Path, tmp_path: Path) -> None:
     assert "need --profile or --events" in covey("compact", str(rules), "--imt", "0.5").err
     assert "'2' is not a number from 0 to 1" in covey("compact", str(rules), "--imt", "2").err

@@ -9,7 +9,8 @@ import pytest
 
 import covey
 from covey import network, routing
-from covey.cli import arguments
+from covey.cli import arguments, options
+from covey.relations.merging import MEASURES
 from covey.relations.pruning import DIMENSIONS
 
 HEAVY = ("numba", "pyarrow", "pyspark", "covey.matching")
@@ -44,5 +45,6 @@ def test_every_name_of_a_package_is_there(package: object) -> None:
         package.nothing  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_the_dimensions_of_pruning_that_can_be_asked_for_are_all_there_are() -> None:
+def test_what_can_be_asked_for_of_compaction_is_all_there_is() -> None:
     assert set(arguments.DIMENSIONS) == set(DIMENSIONS)
+    assert options.MEASURES == MEASURES

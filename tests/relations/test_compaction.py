@@ -100,6 +100,23 @@ def test_imperfect_mergers_and_prunings_only_add_matches() -> None:
     assert check(pruned, parts, events(400, 5), "sql", exact=False) > 0
 
 
+def test_a_threshold_by_traffic_lets_rare_mergers_be_wider() -> None:
+    """A merger of rare filters may be mostly in vain and yet let little of all events through."""
+    given = [(str(number), covey.parse(f"a = {number} AND b BETWEEN {number} AND {number + 2}")) for number in range(4)]
+    seen = EventSample([{"a": n % 50, "b": n % 7} for n in range(7_000)])
+    by_degree = compact(given, imt=0.1, chances=seen)
+    by_traffic = compact(given, imt=0.1, measure="traffic", chances=seen)
+    assert len(by_traffic.entries) < len(by_degree.entries) == len(given)
+    asked = [{"a": a, "b": b} for a in range(50) for b in range(7)]
+    vain = sum(
+        any(entry.filter.matches(event) for entry in by_traffic.entries)
+        and not any(condition.matches(event) for _, condition in given)
+        for event in asked
+    )
+    assert 0 < vain <= 0.1 * len(asked)
+    check(by_traffic, given, asked, "sql", exact=False)
+
+
 def test_imperfect_steps_ask_for_events() -> None:
     with pytest.raises(covey.CoveyError, match="give chances="):
         compact(conjunctions(3, 1), imt=0.1)

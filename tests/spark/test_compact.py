@@ -117,6 +117,16 @@ def test_imperfect_steps_make_it_smaller_and_only_add_matches(spark: SparkSessio
     assert check(found.table.collect(), given, events(100, 7)) > 0
 
 
+def test_the_threshold_bounds_traffic_where_that_is_asked_for(spark: SparkSession) -> None:
+    given = [(str(n), f"a = 1 AND b BETWEEN {n} AND {n + 1} AND c BETWEEN {n} AND {n + 1}") for n in range(4)]
+    frame = spark.createDataFrame(given, "id string, filter string")
+    seen = [{"a": n % 5, "b": n % 12, "c": n % 7} for n in range(4_200)]
+    profile = Profile.of(seen, [covey.parse(text) for _, text in given])
+    by_degree = compact(frame, profile=profile, imt=0.01).table.count()
+    by_traffic = compact(frame, profile=profile, imt=0.01, measure="traffic").table.count()
+    assert by_traffic < by_degree == 4
+
+
 def test_mistakes_are_told(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("a", "x <"), ("b", "x = 1")], "id string, filter string")
     with pytest.raises(covey.CoveyError, match="1 subscriptions can't be read: a: "):
@@ -125,6 +135,8 @@ def test_mistakes_are_told(spark: SparkSession) -> None:
         compact(frame, imt=0.1)
     with pytest.raises(covey.CoveyError, match="imt is 2"):
         compact(frame, imt=2)
+    with pytest.raises(covey.CoveyError, match="measure is 'bytes'; use one of degree, traffic"):
+        compact(frame, measure="bytes")  # type: ignore[arg-type]
 
 
 def test_an_empty_table_stays_empty(spark: SparkSession) -> None:

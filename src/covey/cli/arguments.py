@@ -14,7 +14,9 @@ from covey.cli.options import (
     FilterOptions,
     IndexOptions,
     MeaningOptions,
+    Measure,
     MissingColumnOptions,
+    add_measure,
     add_missing_columns,
 )
 from covey.cli.spark import arguments as spark_arguments
@@ -301,6 +303,7 @@ class CompactOptions(IndexOptions):
     output: str | None
     merging: bool
     imt: float
+    measure: Measure
     prune: float
     dimension: Dimension
     profile: str | None
@@ -326,6 +329,7 @@ def _compact(commands: Any) -> None:
         "--imt", type=_fraction, default=0.0, metavar="X",
         help="imperfect merging threshold: the part of a merger's events that nobody asked for (%(default)s)",
     )  # fmt: skip
+    add_measure(parser)
     parser.add_argument(
         "--prune", type=_fraction, default=0.0, metavar="X",
         help="remove parts of filters that then match at most this part of all events more (%(default)s)",

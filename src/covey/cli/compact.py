@@ -37,7 +37,8 @@ def run(options: CompactOptions) -> int:
     with progress("filters", shown=watched()) as step:
         found = compact(
             subscriptions, semantics=options.semantics or "sql", chances=chances, advertisements=advertisements,
-            merging=options.merging, imt=options.imt, prune=options.prune, dimension=options.dimension,
+            merging=options.merging, imt=options.imt, measure=options.measure, prune=options.prune,
+            dimension=options.dimension,
             progress=lambda _step, done, total: step(done, done, total), clock=time.perf_counter,
         )  # fmt: skip
     print(table_of(found.steps))

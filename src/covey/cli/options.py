@@ -18,6 +18,20 @@ ON_ERROR: Final = get_args(OnError)
 """`collect` is another name of `skip`."""
 
 
+Measure: TypeAlias = Literal["degree", "traffic"]
+MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
+"""`covey.relations.merging` has them too; importing it takes a second."""
+
+
+def add_measure(parser: argparse.ArgumentParser) -> None:
+    """Add what the threshold of imperfect merging bounds; both commands that compact have it."""
+    parser.add_argument(
+        "--measure", choices=MEASURES, default="degree",
+        help="what --imt bounds: degree, the part of a merger's events that nobody asked for; or traffic, the part of "
+        "all events (%(default)s)",
+    )  # fmt: skip
+
+
 class ColumnOptions:
     """Which columns of a table of subscriptions are meant."""
 

@@ -20,7 +20,7 @@ from covey.filters import Filter, Semantics
 from covey.history import Chances
 from covey.relations.conjunctions import Conjunction, conjunction_of
 from covey.relations.covering import CoveringTable
-from covey.relations.merging import merge_table
+from covey.relations.merging import Measure, merge_table
 from covey.relations.progress import Progress, silent
 from covey.relations.pruning import Dimension, Pruner, Target
 
@@ -69,6 +69,7 @@ def compact(
     advertisements: Sequence[Filter] = (),
     merging: bool = True,
     imt: float = 0.0,
+    measure: Measure = "degree",
     prune: float = 0.0,
     dimension: Dimension = "network",
     progress: Progress | None = None,
@@ -78,6 +79,8 @@ def compact(
 
     `imt` is the imperfect merging threshold, `prune` by how much of all events a subscription may match more when parts
     of it are removed; both need `chances`, a profile or a sample of events. 0 keeps the result exact.
+    `measure` says what the threshold bounds: the part of a merger's events that is in vain, or ("traffic") that part of
+    all events.
     `clock`, such as `time.perf_counter`, tells how long each step takes; there is none in this room.
     """
     if (imt or prune) and chances is None:
@@ -96,7 +99,7 @@ def compact(
     step("covering", lambda given: _covering(given, semantics, report))
     if merging:
         name = f"merging up to {imt:g}" if imt else "merging"
-        step(name, lambda given: _merging(given, semantics, chances, advertisements, imt, report))
+        step(name, lambda given: _merging(given, semantics, chances, advertisements, imt, measure, report))
         step("covering of mergers", lambda given: _covering(given, semantics, report))
     if prune:
         assert chances is not None
@@ -151,12 +154,13 @@ def _merging(
     chances: Chances | None,
     advertisements: Sequence[Filter],
     imt: float,
+    measure: Measure,
     report: Progress,
 ) -> list[Entry]:
     by_id = {entry.id: entry for entry in entries}
     mergers = merge_table(
         ((entry.id, entry.filter) for entry in entries), imt=imt, chances=chances,
-        advertisements=advertisements, semantics=semantics, progress=report,
+        advertisements=advertisements, semantics=semantics, measure=measure, progress=report,
     )  # fmt: skip
     merged: list[Entry] = []
     for merger in mergers:

@@ -6,7 +6,15 @@ import argparse
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from covey.cli.options import ON_ERROR, ColumnOptions, FilterOptions, MissingColumnOptions, add_missing_columns
+from covey.cli.options import (
+    ON_ERROR,
+    ColumnOptions,
+    FilterOptions,
+    Measure,
+    MissingColumnOptions,
+    add_measure,
+    add_missing_columns,
+)
 from covey.errors import OnError
 from covey.file_names import FORMATS, Format
 from covey.filters.semantics import SEMANTICS, Semantics
@@ -87,6 +95,7 @@ class SparkCompactOptions(TableOptions, SessionOptions):
     overwrite: bool
     profile: str | None
     imt: float
+    measure: Measure
     prune: float
     merging: bool
     advertisements: str | None
@@ -219,6 +228,7 @@ def _compact(actions: Any, positive: Callable[[str], int]) -> None:
         metavar="X",
         help="how imperfect a merger may be, from 0 (not at all, the default) to 1; more than 0 needs --profile",
     )
+    add_measure(parser)
     parser.add_argument(
         "--prune",
         type=_share,

@@ -31,7 +31,8 @@ def run(options: SparkCompactOptions) -> int:
             found = compact(
                 subscriptions, id=options.id_column, filter=options.filter_column,
                 semantics=options.semantics or "sql", dialect=options.dialect, profile=known,
-                advertisements=advertisements, merging=options.merging, imt=options.imt, prune=options.prune,
+                advertisements=advertisements, merging=options.merging, imt=options.imt,
+                measure=options.measure, prune=options.prune,
             )  # fmt: skip
             write(spark, found.table, options.output, afterwards, overwrite=options.overwrite)
         print(_steps([(step.name, step.before, step.after) for step in found.steps]))

@@ -10,15 +10,17 @@ from covey.relations.merging.merger_table import Change, MergerTable
 from covey.relations.merging.mergers import MergeError, Merger, merge
 from covey.relations.merging.policy import MergingPolicy
 from covey.relations.merging.rules import MAX_PIECES, RULES, Rule
-from covey.relations.merging.table_merging import merge_table
+from covey.relations.merging.table_merging import MEASURES, Measure, merge_table
 from covey.relations.merging.uniform import Uniform
 
 __all__ = [
     "MAX_PIECES",
+    "MEASURES",
     "RULES",
     "Change",
     "Degrees",
     "Meaning",
+    "Measure",
     "MergeError",
     "Merger",
     "MergerTable",

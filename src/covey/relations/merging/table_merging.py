@@ -25,7 +25,7 @@ Greedy, not optimal: the optimum is NP-complete. Each step takes time linear in 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 Id = TypeVar("Id", bound=Hashable)
 Measure: TypeAlias = Literal["degree", "traffic"]
+MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
 
 MAX_ROUNDS: Final = 64
 """Rounds of imperfect merging at most; each may halve the table."""

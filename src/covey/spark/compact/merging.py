@@ -25,7 +25,7 @@ from covey.filters import Filter, Semantics
 from covey.history import EventSample, Profile
 from covey.history.files import from_bytes, to_bytes
 from covey.relations.conjunctions import Conjunction
-from covey.relations.merging import merge_table
+from covey.relations.merging import Measure, merge_table
 from covey.relations.pruning import Pruner, Target
 from covey.spark.compact.covering import TASK_ROWS, homes
 from covey.spark.compact.forms import ENTRIES, names_of, normal_form
@@ -50,7 +50,7 @@ def _round(entries: DataFrame, attribute: str, semantics: Semantics) -> DataFram
         return entries
     tasks = max(2, -(-meeting.count() // TASK_ROWS))
     together = entries.join(meeting, "id").repartition(tasks, "key").drop("key")
-    merged = together.mapInArrow(_merging(semantics, 0.0, None, ()), ENTRIES)
+    merged = together.mapInArrow(_merging(semantics, 0.0, "degree", None, ()), ENTRIES)
     return merged.unionByName(entries.join(meeting, "id", "left_anti")).localCheckpoint()
 
 
@@ -72,15 +72,20 @@ def _rest(form: Any, attribute: str) -> bytes | None:
 
 
 def merge_imperfectly(
-    entries: DataFrame, semantics: Semantics, profile: Profile, imt: float, advertisements: Sequence[Filter]
+    entries: DataFrame,
+    semantics: Semantics,
+    profile: Profile,
+    imt: float,
+    measure: Measure,
+    advertisements: Sequence[Filter],
 ) -> DataFrame:
-    """The entries with close ones merged, up to a degree of imperfection on the profile's events."""
+    """The entries with close ones merged, up to a degree of imperfection (or traffic) on the profile's events."""
     assert profile.events is not None
     places = homes(entries, semantics)
     tasks = max(2, -(-places.count() // TASK_ROWS))
     together = entries.join(places, "id").repartition(tasks, "place").drop("place")
     kept = to_bytes(Profile(profile.events))
-    return together.mapInArrow(_merging(semantics, imt, kept, tuple(advertisements)), ENTRIES)
+    return together.mapInArrow(_merging(semantics, imt, measure, kept, tuple(advertisements)), ENTRIES)
 
 
 def prune_each(entries: DataFrame, semantics: Semantics, profile: Profile, most: float) -> DataFrame:
@@ -118,7 +123,7 @@ def _sample(profile: bytes) -> EventSample:
 
 
 def _merging(
-    semantics: Semantics, imt: float, profile: bytes | None, advertisements: tuple[Filter, ...]
+    semantics: Semantics, imt: float, measure: Measure, profile: bytes | None, advertisements: tuple[Filter, ...]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [row for batch in batches for row in batch.to_pylist()]
@@ -128,7 +133,7 @@ def _merging(
         filters = [(row["id"], _filter(row["form"], semantics)) for row in sorted(rows, key=lambda row: row["id"])]
         mergers = merge_table(
             filters, imt=imt, chances=None if profile is None else _sample(profile),
-            advertisements=advertisements, semantics=semantics,
+            advertisements=advertisements, semantics=semantics, measure=measure,
         )  # fmt: skip
         result = [
             by_id[merger.parts[0]] if len(merger.parts) == 1 else _merged(merger.filter, merger.parts, by_id, semantics)

@@ -28,6 +28,7 @@ from covey.filters.semantics import check_semantics
 from covey.history import Profile
 from covey.language import parse
 from covey.relations.compaction import Step
+from covey.relations.merging import MEASURES, Measure
 from covey.spark.build import ERRORS_SHOWN, check_columns, type_of_ids, unreadable
 from covey.spark.compact.covering import cover
 from covey.spark.compact.forms import NORMAL, normalising
@@ -56,17 +57,21 @@ def compact(
     advertisements: DataFrame | None = None,
     merging: bool = True,
     imt: float = 0.0,
+    measure: Measure = "degree",
     prune: float = 0.0,
 ) -> Compaction:
     """Compact a table of subscriptions: identity, covering, perfect merging; with `imt` above 0 imperfect merging up to
-    that degree, on the profile's events (and the advertisements, a table with a column `filter`); with `prune` above 0
-    prunings that let a subscription match at most that part of all events more.
+    that degree, on the profile's events (and the advertisements, a table with a column `filter`); with
+    `measure="traffic"` that is the part of all events, not of the merger's own, that a merger lets through in vain;
+    with `prune` above 0 prunings that let a subscription match at most that part of all events more.
 
     Each step runs as it is called, so this takes as long as the work does; the result is kept on the executors.
     """
     check_semantics(semantics)
     if not 0 <= imt <= 1:
         raise CoveyError(f"imt is {imt}; use a degree from 0 (perfect mergers only) to 1")
+    if measure not in MEASURES:
+        raise CoveyError(f"measure is {measure!r}; use one of {', '.join(MEASURES)}")
     if (imt or prune) and (profile is None or profile.events is None):
         raise CoveyError("imt and prune need profile= with events: how much more a filter matches depends on them")
     check_columns(subscriptions, id, filter)
@@ -87,7 +92,7 @@ def compact(
     if imt:
         assert profile is not None
         advertised = [] if advertisements is None else _advertised(advertisements)
-        merged = merge_imperfectly(table, semantics, profile, imt, advertised)
+        merged = merge_imperfectly(table, semantics, profile, imt, measure, advertised)
         table = _kept(steps, f"merging up to {imt:g}", steps[-1].after, merged)
         table = _kept(steps, "covering of mergers", steps[-1].after, cover(table, semantics))
     if prune:
