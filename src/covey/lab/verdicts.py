@@ -138,11 +138,8 @@ def because(settings: Sequence[Setting], telling: bool) -> str:
     """What a verdict rests on where it isn't plainly "holds": where it does hold, or what fails."""
     which = word(settings, telling)
     if which == "holds in this range":
-        held = [setting.name for setting in settings if setting.holds]
-        listed = ", ".join(held[:MOST_NAMED]) + (
-            f" and {len(held) - MOST_NAMED} more" if len(held) > MOST_NAMED else ""
-        )
-        return f"with {listed}; not with " + ", ".join(one.name for one in settings if not one.holds)[:200]
+        held, missed = ([one.name for one in settings if one.holds is holds] for holds in (True, False))
+        return f"with {_listed(held)}; not with {_listed(missed)}"
     if which == "does not hold":
         return "; ".join(
             _plainly(check) if check.paper == "yes" else f"{check.found()}, where {check.bounds()} would count"
