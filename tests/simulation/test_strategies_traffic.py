@@ -122,3 +122,15 @@ def test_a_load_is_one_change_and_its_entries_stand_for_it() -> None:
     assert found.tables["b3"].neighbours == 1
     assert (found.deliveries, found.matches, found.false_deliveries) == (100, 100, 0)
     assert found.false_positives == 2 * 50
+
+
+def test_a_load_of_more_than_a_request_does_at_once_is_there_whole() -> None:
+    network = Network(line(2), strategy="simple")
+    network.join("ann", "b1")
+    network.join("shop", "b2")
+    for count in (1_000, 500):
+        network.load("ann", {f"s{at}": f"x = {at}" for at in range(count)})
+        assert network.traffic().tables["b2"].neighbours == count
+        network.reset()
+        network.publish("shop", [{"x": at} for at in range(2_000)])
+        assert network.traffic().deliveries == count

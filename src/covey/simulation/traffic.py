@@ -8,8 +8,8 @@
     network.traffic().forwarded
 
 The brokers are those of `covey.routing`, unchanged. A message is handed over as it is, as soon as the turn before is
-done, and every call runs until nothing is on the way; so the counts are those of a network that is never in a hurry.
-What comes with a turn for the journal is dropped.
+done, and every call runs until nothing is on the way and nothing put off; so the counts are those of a network that is
+never in a hurry. What comes with a turn for the journal is dropped.
 
 A *false positive* is an event that crossed a link while nobody beyond got it. It is judged by the deliveries
 themselves, so it is right where deliveries are complete: compare them with those of `flooding`, or of an index. A
@@ -32,6 +32,7 @@ from covey.events.meaning import Meaning
 from covey.filters.algebra import Filter, leaves
 from covey.filters.semantics import Defaults, matches
 from covey.language import parse
+from covey.relations.pruning import Load
 from covey.routing.broker import Broker
 from covey.routing.config import BrokerConfig, BrokerLimits
 from covey.routing.inspection import tree_links
@@ -48,6 +49,7 @@ from covey.routing.messages import (
     FromClient,
     FromPeer,
     Input,
+    Measured,
     OperatorMessage,
     PeerMessage,
     PeerUp,
@@ -64,6 +66,7 @@ from covey.routing.messages import (
     ToPeer,
     Unadvertise,
     Unsubscribe,
+    Work,
 )
 
 Filters: TypeAlias = Mapping[str, str | Filter] | Iterable[tuple[str, str | Filter]]
@@ -267,6 +270,11 @@ class Network:
                 self._handle(name, Tick())
             self._run()
 
+    def measure(self, broker: str, load: Load) -> None:
+        """A broker is told what it uses of its resources."""
+        self._handle(broker, Measured(load.memory, load.bandwidth, load.processing))
+        self._run()
+
     # Counts
 
     def reset(self) -> None:
@@ -308,7 +316,7 @@ class Network:
             raise CoveyError(f"{client}: {reason}")
 
     def _run(self) -> None:
-        while self._waiting:
+        while self._waiting or self._put_off():
             self._handle(*self._waiting.popleft())
         taken, self._taken = self._taken, {}
         for client, number in taken.items():
@@ -319,6 +327,11 @@ class Network:
                 self._false_over[link] += 1
         self._crossed.clear()
         self._reached.clear()
+
+    def _put_off(self) -> bool:
+        """What brokers have put off for when there is time, such as large loads: there is."""
+        self._waiting += [(name, Work(sys.maxsize)) for name, broker in self.brokers.items() if broker.behind]
+        return bool(self._waiting)
 
     def _handle(self, name: str, input: Input) -> None:
         start = time.process_time()
