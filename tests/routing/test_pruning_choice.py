@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -37,6 +38,35 @@ def test_the_share_with_the_least_cost_is_found_and_kept() -> None:
     assert choice.settled
     assert choice.dimension == "memory"
     assert choice.share == pytest.approx(0.5, abs=1 / SHARES)
+
+
+def followed(choice: PruningChoice, load: Callable[[float], Load], measurements: int) -> list[tuple[str, float]]:
+    """What is in force after each measurement of a load that depends on the share of prunings by memory."""
+    seen = []
+    for _ in range(measurements):
+        choice.measure(load(choice.share if choice.dimension == "memory" else 0.0))
+        seen.append((choice.dimension, choice.share))
+    return seen
+
+
+def test_what_prunings_have_made_enough_of_is_no_reason_to_undo_them() -> None:
+    choice = PruningChoice(PruningOptions("auto"))
+    seen = followed(choice, lambda share: Load(1.0 - 0.9 * share + max(0.0, 2 * share - 1), 0.2, 0.2), 60)
+    assert choice.settled
+    assert len(set(seen[-30:])) == 1, "nothing is tried once the best is found"
+    assert choice.dimension == "memory"
+    assert choice.share == pytest.approx(0.5, abs=1 / SHARES)
+    followed(choice, lambda _: IDLE, 20)
+    assert choice.dimension == "network", "nothing is scarce any more, even without prunings"
+
+
+def test_what_prunings_themselves_make_scarce_is_no_reason_to_prune_by_that() -> None:
+    choice = PruningChoice(PruningOptions("auto"))
+    seen = followed(choice, lambda share: Load(1.0 - 0.3 * share, 0.3 + 2 * share, 0.2), 80)
+    assert choice.settled
+    assert len(set(seen[-30:])) == 1
+    assert choice.dimension == "memory"
+    assert 0.2 <= choice.share <= 0.4, "where memory and links are as scarce as each other"
 
 
 def test_what_is_configured_stays_whatever_is_measured() -> None:

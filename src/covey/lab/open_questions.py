@@ -23,7 +23,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
         'A broker with dimension = "auto" measures its load, prunes by the dimension of what is scarcest, and looks '
         "for the share of prunings that costs least; the search starts again when the cost drifts. covey status, the "
         "metrics and the console show the choice.",
-        ("pruning-figure-1-a", "pruning-figure-1-d"),
+        ("pruning-sections-4-2-and-5", "pruning-figure-1-a", "pruning-figure-1-d"),
     ),
     Question(
         "Jafarpour et al.",

@@ -14,6 +14,7 @@ MODULES: Final[tuple[str, ...]] = (
     "merger_chains",
     "pruning",
     "pruning_lines",
+    "pruning_by_load",
     "negative_space",
     "negative_space_settings",
 )

@@ -1,17 +1,30 @@
 """By which dimension a broker prunes, and how far: fixed by its configuration, or followed from measurements (P7).
 
 A broker has no clock and sees no memory, so what it uses of three resources comes in as an input, `Measured`. With
-`dimension = "auto"` each measurement does two things (`covey.relations.pruning.control`). The dimension becomes that of
-the scarcest resource, where it is scarcer by a margin. How far to prune is searched for, up to where the dimension
-pays: the cost of a share of all prunings is the use of the scarcest resource while it is in force, the next share is
-tried, and the best one stays until its cost drifts. Another dimension starts the search anew.
+`dimension = "auto"` each measurement does two things (`covey.relations.pruning.control`). How far to prune is searched
+for, up to where the dimension pays: the cost of a share of all prunings is the use of the scarcest resource while it is
+in force, the next share is tried, and the best one stays until its cost drifts. The dimension becomes that of the
+scarcest resource, where it is scarcer by a margin, and another dimension starts the search anew.
+
+Prunings move use from one resource to another, so the dimension is judged while there are none, which is how every
+search starts: that memory-based prunings have made enough room is no reason to undo them, and that they fill links
+none to prune for links. Where another resource becomes scarce under prunings, the search starts again, and its first
+measurement tells whether the load has changed; if it was the prunings, their cost says so, and it isn't asked again
+until that drifts.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from covey.relations.pruning.control import MEMORY_PAYS, THROUGHPUT_PAYS, CountSearch, Load, choose_dimension
+from covey.relations.pruning.control import (
+    MEMORY_PAYS,
+    PRESSING,
+    THROUGHPUT_PAYS,
+    CountSearch,
+    Load,
+    choose_dimension,
+)
 from covey.relations.pruning.dimensions import Dimension
 from covey.routing.config import PruningOptions
 
@@ -35,6 +48,8 @@ class PruningChoice:
         """The last measurement; None before the first."""
         self._share = options.share
         self._search = self._anew()
+        self._asked = False
+        """Whether this search started to see what is scarce without prunings."""
 
     @property
     def share(self) -> float:
@@ -54,11 +69,17 @@ class PruningChoice:
             return False
         load = Load(*(min(max(share, 0.0), MOST_USE) for share in (load.memory, load.bandwidth, load.processing)))
         before = (self.dimension, self.share)
+        unpruned = self.load is None or self.share == 0
+        scarcest = max(load.memory, load.bandwidth, load.processing)
         if self.load is not None:
-            self._search.observe(max(load.memory, load.bandwidth, load.processing))
+            settled = self._search.settled
+            self._search.observe(scarcest)
+            self._asked = self._asked and (self._search.settled or not settled)
         dimension = choose_dimension(load, self.dimension)
-        if dimension != self.dimension:
-            self.dimension, self._search = dimension, self._anew()
+        if dimension != self.dimension and unpruned:
+            self.dimension, self._search, self._asked = dimension, self._anew(), False
+        elif dimension != self.dimension and scarcest >= PRESSING and not self._asked:
+            self._search, self._asked = self._anew(), True
         self.load = load
         return (self.dimension, self.share) != before
 
