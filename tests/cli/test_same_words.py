@@ -173,3 +173,42 @@ def test_times_are_compared_with_texts_in_both(covey: Run, tmp_path: Path, kind:
     assert {id for ids in found.values() for id in ids} == {"on", "late"}
     assert said(here) == said(there)
     assert len(said(here)) == 2
+
+
+def test_what_columns_can_never_meet_is_refused_in_both(covey: Run, tmp_path: Path) -> None:
+    """Terms of wrong kinds, records as a whole, bytes: SQL refuses them, and so does a table here."""
+    rows = [
+        {
+            "n": n,
+            "flag": n % 2 == 0,
+            "at": datetime(2025 + n % 2, 1, 1, tzinfo=UTC),
+            "user": {"plan": ["pro", None][n % 2]},
+            "tags": [("size", "LM"[n % 2])],
+            "codes": [n, 5],
+            "raw": b"x",
+        }
+        for n in range(20)
+    ]
+    types = {
+        "n": pa.int64(), "flag": pa.bool_(), "at": pa.timestamp("us", "UTC"), "user": pa.struct({"plan": pa.string()}),
+        "tags": pa.map_(pa.string(), pa.string()), "codes": pa.list_(pa.int64()), "raw": pa.binary(),
+    }  # fmt: skip
+    events = put("parquet", pa.Table.from_pylist(rows, pa.schema(types)), tmp_path / "events.parquet")
+    good = {
+        "plan": "user.plan = 'pro'", "first": "codes[0] > 15", "any": "exists(codes, e -> e = 3)",
+        "large": "tags.size = 'L'", "year": "year(at) = 2026", "cast": "length(CAST(n AS STRING)) = 2",
+        "coalesced": "coalesce(user.plan, 'x') = 'x'",
+    }  # fmt: skip
+    bad = {
+        "times": "at = n", "sum": "flag + 1 > 2", "shifted": "at + 1 > at", "record": "user = 1", "map": "tags = 'L'",
+        "list": "upper(codes) = 'X'", "either": "coalesce(flag, 1) = 1", "bytes": "raw > 1",
+    }  # fmt: skip
+    rules = lines(tmp_path / "rules.jsonl", [{"id": id, "filter": text} for id, text in (good | bad).items()])
+    given = rules, events, "--columns", "n", "--on-error", "skip"
+    here, there = covey("match", *given), covey("spark", "match", *given, "-o", tmp_path / "out")
+    assert (here.code, there.code) == (0, 0), here.err + there.err
+    assert {id for ids in same_answers(here, tmp_path / "out").values() for id in ids} == {*good}
+    assert said(here) == said(there)
+    assert len(said(here)) == len(bad)
+    refused = covey("match", *given[:-1], "raise")
+    assert refused.err.splitlines()[-1].startswith(f"covey: {len(bad)} subscriptions can't be used")

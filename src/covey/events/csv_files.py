@@ -41,12 +41,13 @@ def batches(
 
 
 def columns(file: IO[bytes]) -> pa.Schema | None:
-    """The columns and the types that the first block tells; None where it can't be read, as `batches` will say."""
+    """The columns and the types that the first block tells, none of a column that isn't text in UTF-8; None where it
+    can't be read. `batches` will say both."""
     try:
         found: pa.Schema = _reader(file, {}, lambda _: "skip").schema
     except pa.ArrowInvalid:
         return None
-    return found
+    return pa.schema([column.with_type(pa.null()) if pa.types.is_binary(column.type) else column for column in found])
 
 
 def _reader(file: IO[bytes], types: Mapping[str, pa.DataType], skip: Callable[[Any], str]) -> csv.CSVStreamingReader:

@@ -28,6 +28,8 @@ from covey.filters.values import Kind
 
 SAMPLE: Final = 1_000
 """Events whose attributes' names are learned, to say what a misspelled one may have meant."""
+ANY: Final = "any"
+"""The type of a column that may hold values of any kind."""
 Why: TypeAlias = Literal["attribute", "kind", "contradiction"]
 Truths: TypeAlias = "frozenset[bool | None]"
 
@@ -65,20 +67,21 @@ class Seen:
         self._nan_is_missing = nan_is_missing
 
     @classmethod
-    def of_types(cls, types: Mapping[str, str], tested: Iterable[str], *, mixed: bool = False) -> Seen:
-        """What events of a table can have, by the types of its columns; of terms over these nothing is known. With
-        `mixed` a column of text may also stand for values of several kinds, as Spark infers it from JSON."""
+    def of_types(cls, types: Mapping[str, str], tested: Sequence[str], *, mixed: bool = False) -> Seen:
+        """What events of a table can have, by the types of its columns, `ANY` among them; of terms over these nothing
+        is known. With `mixed` a column of text may also stand for values of several kinds, as Spark infers it from
+        JSON."""
         seen = cls(tested)
         seen.names = set(types)
-        for name in seen.kinds:
-            if is_path(name):
-                kind = types.get(name)
-                seen.kinds[name] = set() if kind is None else {_KINDS[kind.partition("<")[0]]}
-                if mixed and any(types.get(name[:end]) == "string" for end in (*dots(name), len(name))):
-                    seen.kinds[name] = set(Kind)
-        for name in seen.kinds:
-            if not is_path(name) and all(seen.kinds.get(part) for part in term_of(name).attributes()):
+        tests = [term_of(name) for name in tested]
+        for name in {name for term in tests for name in (term.name, *term.attributes()) if is_path(name)}:
+            kind = types.get(name)
+            seen.kinds[name] = set() if kind is None else {_KINDS[kind.partition("<")[0]]} if kind != ANY else set(Kind)
+            if mixed and any(types.get(name[:end]) == "string" for end in (*dots(name), len(name))):
                 seen.kinds[name] = set(Kind)
+        for term in tests:
+            if not is_path(term.name) and all(seen.kinds.get(part) for part in term.attributes()):
+                seen.kinds[term.name] = set(Kind)
         return seen
 
     def look(self, batch: Source) -> None:

@@ -17,10 +17,12 @@ from covey.errors import CoveyError, FilterError, SchemaError
 from covey.events import Schema
 from covey.filters import Filter, Predicate
 from covey.filters.algebra import leaves
+from covey.filters.predicates import IsNull
 from covey.filters.terms import is_path, term_of
 from covey.filters.values import Kind
 from covey.kernels.opcodes import BOOLEAN, NUMBER, STRING, TIMESTAMP
 from covey.matching.bulk.rows import BadSubscription
+from covey.matching.column_kinds import is_bytes, kind_of_term, mistakes, within
 from covey.matching.constants import constants_of, naming
 from covey.matching.index import Index
 
@@ -67,10 +69,27 @@ class TableColumns:
             if not self.has(name):
                 return FilterError(self._missing(name, condition))
         try:
-            self._schema.check(condition)
+            read = self._schema.check(condition)
         except FilterError as error:
             return error
+        wrong = next(mistakes(read, self.type), None)
+        return None if wrong is None else FilterError(wrong)
+
+    def type(self, name: str) -> pa.DataType | None:
+        """The type of a column, or of what is in one; None where it isn't known, or differs by table."""
+        step = name
+        while step:
+            kinds = set(self._columns.get(step, ()))
+            if kinds:
+                kind = kinds.pop() if len(kinds) == 1 else None
+                return kind if step == name or kind is None else within(kind, name[len(step) + 1 :])
+            step = step.rpartition(".")[0]
         return None
+
+    def unread(self, name: str) -> bool:
+        """Whether matching can't even look at a column."""
+        kind = self.type(name)
+        return kind is not None and is_bytes(kind)
 
     def _missing(self, name: str, condition: Filter) -> str:
         others = sorted(one for one in {*self._columns, *self._schema.attributes} if not name.startswith(f"{one}."))
@@ -89,10 +108,11 @@ class TableColumns:
         return {name for name, kinds in constants.items() if not self._fits(name, kinds)}
 
     def _fits(self, name: str, kinds: frozenset[int]) -> bool:
-        if not is_path(name):
-            return all(map(self.has, term_of(name).attributes()))
-        kind = self._schema.type_of(name)
-        return self.has(name) and (kind is None or kinds <= {_CODES.get(kind.kind)})
+        term = term_of(name)
+        if not all(map(self.has, term.attributes())) or any(mistakes(IsNull(name), self.type)):
+            return False
+        kind = kind_of_term(term, self.type)  # of tests on a list's elements it isn't known here what they ask for
+        return kind is not Kind.LIST and (kind is None or kinds <= {_CODES[kind]})
 
     def read(self, condition: Filter) -> Filter:
         """A subscription that can be asked, with constants as the columns have them."""
@@ -107,7 +127,11 @@ def converted(index: Index, columns: TableColumns) -> Index:
 def held(index: Index, columns: TableColumns) -> tuple[Index, list[BadSubscription]]:
     """An index as a table of such columns is asked, and the subscriptions that can't be, which it hasn't any more."""
     made, bad = _asked(index, columns)
-    made.remove_many(one.id for one in bad)
+    wrong = {one.id for one in bad}
+    if any(columns.unread(name) for name in made.tested):  # what is removed is still looked for until segments merge
+        made = _again(made, [(id, text) for id, text in made.rows() if id not in wrong])
+    else:
+        made.remove_many(wrong)
     return made, bad
 
 
@@ -130,9 +154,13 @@ def _asked(index: Index, columns: TableColumns) -> tuple[Index, list[BadSubscrip
                 read[row] = fitting
     if not read:
         return index, bad
+    return _again(index, [(id, read.get(row, text)) for row, (id, text) in enumerate(rows)]), bad
+
+
+def _again(index: Index, rows: Sequence[tuple[Any, str | Filter]]) -> Index:
     made = Index(semantics=index.semantics, nan_is_missing=index.nan_is_missing)
-    made.add_many([(id, read.get(row, text)) for row, (id, text) in enumerate(rows)])
-    return made, bad
+    made.add_many(rows)
+    return made
 
 
 def _suspects(rows: Sequence[tuple[Any, str]], places: list[int], columns: TableColumns) -> Iterator[int]:

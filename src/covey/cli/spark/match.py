@@ -32,7 +32,7 @@ from covey.filters.fitting import UNTYPED
 from covey.filters.terms import SPARK_ONLY, term_of
 from covey.language import parse
 from covey.matching import AddManyError, BadSubscription, Index
-from covey.matching.against import Seen, findings
+from covey.matching.against import ANY, Seen, findings
 from covey.matching.only_spark import only_spark_text
 from covey.matching.table_columns import TableColumns
 
@@ -297,13 +297,17 @@ def _say_what_cannot_fire(events: DataFrame, built: Built, *, lines: bool) -> No
         return
     rules = [(id, index.filter(id)) for id in index.ids() if id not in built.refused]
     rules = [(id, condition) for id, condition in rules if only_spark_text(condition) is None]
+    table = _arrow(events)
+    columns = TableColumns([table], lacking=True)
     if not lines:
-        columns = TableColumns([_arrow(events)], lacking=True)
         rules = [(id, columns.read(condition)) for id, condition in rules if columns.refusal(condition) is None]
     try:
-        types = {name: one.type for name, one in Schema.infer(_arrow(events)).attributes.items()}
+        types = {name: one.type for name, one in Schema.infer(table).attributes.items()}
     except SchemaError:  # a column `a.b` beside a record `a` that has a `b`
         return
+    if not lines:  # what is within maps and lists, for instance
+        named = {name for tested in index.tested for name in term_of(tested).attributes()}
+        types = {name: ANY for name in named if columns.type(name) is not None} | types
     say_findings(findings(rules, Seen.of_types(types, index.tested, mixed=lines), index.semantics))
 
 
