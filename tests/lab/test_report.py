@@ -27,7 +27,7 @@ from covey.lab.papers import experiments
 from covey.lab.points import Lab
 from covey.lab.readings import averaged, number, only, ratio, where
 from covey.lab.report import PAGE, RESULTS, write
-from covey.lab.runs import Finished
+from covey.lab.runs import Finished, Settings, keep, other_seeds
 from covey.lab.verdicts import Check, Setting, true
 
 PAPER = Paper("doe", "Doe & Roe", "On <filters>", 1999)
@@ -94,11 +94,51 @@ def test_the_page_has_every_experiment_with_its_verdict(page: str) -> None:
     assert "Of 2 findings: 1 holds in this range, 1 does not hold." in page
 
 
-def test_the_summary_has_ours_the_range_and_a_small_plot_in_one_row(page: str) -> None:
-    (row,) = re.findall(r'<tr><td><a href="#doe-table-1">.*?</tr>', page)
-    assert "nodes over queries 3 ×; they rise" in row
-    assert "nodes over queries 3 × to 9 ×; they rise in 1 of 1" in row
+def summary_of(name: str, page: str) -> str:
+    (row,) = re.findall(rf'<tr><td><a href="#{name}">.*?</tr>', page)
+    return str(row)
+
+
+def test_the_summary_has_ours_the_papers_the_range_and_a_small_plot_in_one_row(page: str) -> None:
+    row = summary_of("doe-table-1", page)
+    assert 'nodes over queries <b class="holds">3 ×</b>' in row
+    assert "paper: 3 × &lt;about&gt;; range 3 × to 9 ×" in row
+    assert 'they rise <b class="holds">yes</b></li>' in row
     assert row.count('<svg class="small"') == 1
+
+
+def test_the_summary_names_what_fails_first_and_counts_the_rest(tmp_path: Path) -> None:
+    checks = (*(true(f"number {at}", True) for at in range(4)), true("the last", False))
+    finished = {"doe-table-1": Finished(EXPERIMENTS[0], Outcome(ROWS, {}, (Setting("s", checks),), "So."), 1.0)}
+    row = summary_of("doe-table-1", write(tmp_path, EXPERIMENTS, finished, scale=1, seed=1, machine={}).read_text())
+    assert re.findall(r"<li>([^<]*) <b", row) == ["the last", "number 0", "number 1"]
+    assert "and 2 more that hold" in row
+
+
+def test_the_page_says_whether_other_seeds_come_to_the_same_verdict(tmp_path: Path) -> None:
+    changed = FINISHED | {"doe-table-1": FINISHED["doe-table-2"]}
+    path = write(
+        tmp_path, EXPERIMENTS, FINISHED, scale=1, seed=1, machine={}, seeds={4: changed, 2: FINISHED, 3: FINISHED}
+    )
+    page = path.read_text()
+    assert "seeds 2 and 3: the same; seed 4: does not hold" in summary_of("doe-table-1", page)
+    assert "seeds 2 and 3 and 4: the same" in summary_of("doe-table-2", page)
+    assert "Of 3 run under seed 2, none came to another verdict." in page
+    assert "Of 3 run under seed 4, 1 came to another verdict." in page
+    (first, *_) = json.loads((tmp_path / RESULTS).read_text())["experiments"]
+    assert first["verdicts_under_seeds"] == {
+        "2": "holds in this range",
+        "3": "holds in this range",
+        "4": "does not hold",
+    }
+
+
+def test_outcomes_of_other_seeds_are_those_of_the_same_scale(tmp_path: Path) -> None:
+    one = EXPERIMENTS[0]
+    for scale, seed in ((1.0, 1), (1.0, 2), (0.1, 3)):
+        keep(Finished(one, OUTCOME, 1.0), Settings(tmp_path, scale, seed))
+    found = other_seeds(EXPERIMENTS, Settings(tmp_path))
+    assert {seed: list(outcomes) for seed, outcomes in found.items()} == {2: [one.name]}
 
 
 def test_an_article_has_each_number_in_each_setting_and_the_code(page: str) -> None:
@@ -133,6 +173,8 @@ def test_the_same_rows_give_the_same_page_and_json(page: str, tmp_path: Path) ->
     content = json.loads((tmp_path / "s" / RESULTS).read_text())
     assert [one["name"] for one in content["experiments"]] == [one.name for one in EXPERIMENTS]
     assert content["experiments"][0]["rows"] == ROWS
+    assert content["experiments"][0]["ours"] == "nodes over queries 3 ×; they rise"
+    assert content["experiments"][0]["range"] == "nodes over queries 3 × to 9 ×; they rise in 1 of 1"
     assert content["experiments"][2]["problem"] == "out of luck"
 
 

@@ -85,10 +85,13 @@ def _written(options: LabReportOptions, done: Sequence[Finished]) -> Path:
     from covey.lab.report import write
 
     everything = papers.experiments()
-    kept = runs.all_kept(everything, runs.Settings(Path(options.work), options.scale, options.seed))
+    settings = runs.Settings(Path(options.work), options.scale, options.seed)
+    kept, seeds = runs.all_kept(everything, settings), runs.other_seeds(everything, settings)
     finished = kept | {result.experiment.name: result for result in done}
     facts = machine.describe()
-    return write(Path(options.report), everything, finished, scale=options.scale, seed=options.seed, machine=facts)
+    return write(
+        Path(options.report), everything, finished, scale=options.scale, seed=options.seed, machine=facts, seeds=seeds
+    )
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """The report: one HTML page without anything outside of it, and the same figures as JSON.
 
-A summary comes first: for every experiment of the lab, also those that weren't run, the claim, what was found, the
-range over what the paper leaves open, the verdict and a small plot. Then each has an article with its numbers one by
+A summary comes first: for every experiment of the lab, also those that weren't run, the claim, the numbers that tell
+most (those that fail, then the first ones) beside the paper's and with their range over what the paper leaves open, the
+verdict, also under other seeds that were run, and a small plot. Then each has an article with its numbers one by
 one, its plot, what was learned, its tables and the code that made it. The page has no date and no paths, so a run that
 finds the same gives the same page.
 """
@@ -16,7 +17,7 @@ from html import escape
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from covey.lab import verdicts
 from covey.lab.charts import figure, shown, small
@@ -24,12 +25,17 @@ from covey.lab.experiments import Cell, Chart, Experiment, Outcome, Panel, Rows
 from covey.lab.open_questions import QUESTIONS
 from covey.lab.points import plain
 from covey.lab.runs import Finished
-from covey.lab.verdicts import Check
+from covey.lab.verdicts import Check, Setting
 
 PAGE: Final = "index.html"
 RESULTS: Final = "results.json"
 MOST_ROWS: Final = 60
 """A longer table shows this many rows; the JSON has all."""
+MOST_CHECKS: Final = 3
+"""Numbers of a claim in the summary; the article has all."""
+
+Seeds: TypeAlias = Mapping[int, Mapping[str, Finished]]
+"""Outcomes of the same size under other seeds."""
 
 _NUMBER: Final = ' class="n"'
 _STYLES: Final = {
@@ -48,12 +54,14 @@ def write(
     scale: float,
     seed: int,
     machine: Mapping[str, str],
+    seeds: Seeds | None = None,
 ) -> Path:
-    """Write the page and the JSON into a directory; gives the page's path."""
+    """Write the page and the JSON into a directory; gives the page's path. `seeds` has outcomes under other seeds, for
+    whether they come to the same verdicts."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / PAGE
-    path.write_text(page(experiments, finished, scale=scale, seed=seed, machine=machine), encoding="utf-8")
-    content = results(experiments, finished, scale=scale, seed=seed, machine=machine)
+    path.write_text(page(experiments, finished, scale=scale, seed=seed, machine=machine, seeds=seeds), encoding="utf-8")
+    content = results(experiments, finished, scale=scale, seed=seed, machine=machine, seeds=seeds)
     (directory / RESULTS).write_text(json.dumps(content, indent=1, default=plain) + "\n", encoding="utf-8")
     return path
 
@@ -65,6 +73,7 @@ def results(
     scale: float,
     seed: int,
     machine: Mapping[str, str],
+    seeds: Seeds | None = None,
 ) -> dict[str, Any]:
     """All that the page shows, as plain values."""
     listed = []
@@ -80,9 +89,17 @@ def results(
         if done is not None and done.outcome is not None:
             outcome = done.outcome
             entry |= {"verdict": outcome.verdict, "because": outcome.because}
+            entry |= {"ours": verdicts.ours(outcome.settings), "range": verdicts.ranges(outcome.settings)}
             entry |= {"settings": verdicts.as_plain(outcome.settings)}
             entry |= {"sentence": outcome.sentence, "seconds": done.seconds}
             entry |= {"parameters": dict(outcome.parameters), "rows": list(map(dict, outcome.rows))}
+            entry |= {
+                "verdicts_under_seeds": {
+                    str(other): verdict(found[experiment.name])
+                    for other, found in sorted((seeds or {}).items())
+                    if experiment.name in found
+                }
+            }
             entry["panels"] = [{"title": panel.title, "rows": list(map(dict, panel.rows))} for panel in outcome.panels]
         elif done is not None:
             entry["problem"] = done.problem
@@ -97,8 +114,10 @@ def page(
     scale: float,
     seed: int,
     machine: Mapping[str, str],
+    seeds: Seeds | None = None,
 ) -> str:
     """The page's text."""
+    seeds = seeds or {}
     outcomes = [done.outcome for done in finished.values() if done.outcome is not None]
     counts = ", ".join(
         f"{sum(outcome.verdict == word for outcome in outcomes)} {word}"
@@ -115,39 +134,91 @@ def page(
         f"<title>covey: the laboratory</title><style>{style}</style></head><body><main>"
         "<h1>The laboratory</h1>"
         f"<p>Every table and figure of the papers, run again at {size}, seed {seed}. Of {len(outcomes)} findings: "
-        f"{counts}. The points took {minutes:.1f} minutes.</p>"
+        f"{counts}.{_said_by_seeds(finished, seeds)} The points took {minutes:.1f} minutes.</p>"
         "<p>A finding is shown on the paper's kind of matcher, small and plain, and beside it stands what covey's own "
         "makes of it. A verdict follows from numbers with bounds that stand in the code: <b>holds</b> in every setting "
         "of what the paper leaves open, <b>holds in this range</b> in those named, or <b>does not hold</b>, with what "
         "fails. In plots the paper's points are dashed.</p>"
-        f"{_contents(experiments, finished, scale)}{_papers(experiments, finished, scale)}{_questions(experiments)}"
+        f"{_contents(experiments, finished, scale, seeds)}{_papers(experiments, finished, scale)}"
+        f"{_questions(experiments)}"
         f'<h2 id="machine">The machine</h2><dl class="facts">{facts}</dl></main></body></html>\n'
     )
 
 
-def _contents(experiments: Sequence[Experiment], finished: Mapping[str, Finished], scale: float) -> str:
+def _contents(experiments: Sequence[Experiment], finished: Mapping[str, Finished], scale: float, seeds: Seeds) -> str:
     rows = []
     for experiment in experiments:
         done = finished.get(experiment.name)
         where = f"{escape(experiment.paper.authors)}, {escape(experiment.place)}"
-        cells = [f'<a href="#{experiment.name}">{where}</a>', _badge(done), escape(experiment.claim)]
+        badge = _badge(done) + _other_seeds(experiment.name, done, seeds)
+        cells = [f'<a href="#{experiment.name}">{where}</a>', badge, escape(experiment.claim)]
         if done is not None and done.outcome is not None:
             outcome = done.outcome
             chart = _chart(experiment, scale)
             theirs = experiment.paper_numbers if chart is not None and chart.paper == "same" else ()
             cells += [
-                escape(verdicts.ours(outcome.settings)),
-                escape(verdicts.ranges(outcome.settings)),
+                _telling(outcome.settings),
                 small(chart, outcome.rows, theirs) if chart is not None else "",
             ]
         else:
-            cells += [escape(_problem(done)), "", ""]
+            cells += [escape(_problem(done)), ""]
         rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-    head = "".join(f"<th>{name}</th>" for name in ("where", "", "the paper finds", "here", "range", ""))
+    head = "".join(f"<th>{name}</th>" for name in ("where", "", "the paper finds", "here", ""))
     body = "".join(rows)
     return (
         f'<div class="wide"><table class="contents"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     )
+
+
+def _said_by_seeds(finished: Mapping[str, Finished], seeds: Seeds) -> str:
+    """How many verdicts other seeds change."""
+    told = []
+    for seed, others in sorted(seeds.items()):
+        both = [name for name in others if name in finished]
+        changed = sum(verdict(others[name]) != verdict(finished[name]) for name in both)
+        told.append(f" Of {len(both)} run under seed {seed}, {changed or 'none'} came to another verdict.")
+    return "".join(told)
+
+
+def _telling(settings: Sequence[Setting]) -> str:
+    """A few of a claim's numbers, a line each; what fails comes first."""
+    if not settings:
+        return ""
+    checks = sorted(settings[0].checks, key=lambda check: check.holds)
+    left = len(checks) - MOST_CHECKS
+    more = f'<li class="soft">and {left} more that {"hold" if left > 1 else "holds"}</li>' if left > 0 else ""
+    if any(not check.holds for check in checks[MOST_CHECKS:]):
+        more = f'<li class="soft">and {left} more</li>'
+    return f"<ul>{''.join(_line(check, settings) for check in checks[:MOST_CHECKS])}{more}</ul>"
+
+
+def _line(check: Check, settings: Sequence[Setting]) -> str:
+    """A number, or a yes or no; the paper's; and what it is in all settings."""
+    found = [one for setting in settings for one in setting.checks if one.what == check.what]
+    kind = "holds" if check.holds else "fails"
+    if check.paper == "yes":
+        ours = "yes" if check.holds else "no"
+        held = sum(one.holds for one in found)
+        aside = f"in {held} of {len(found)} settings" if len(found) > 1 else ""
+    else:
+        ours, aside = check.shown(check.ours), f"paper: {check.paper}"
+        numbers = [one.ours for one in found if one.ours is not None]
+        ends = [check.shown(min(numbers)), check.shown(max(numbers))] if numbers else []
+        if len(set(ends)) > 1:
+            aside += f"; range {ends[0]} to {ends[1]}"
+    told = f' <span class="soft">{escape(aside)}</span>' if aside else ""
+    return f'<li>{escape(check.what.rstrip(","))} <b class="{kind}">{escape(ours)}</b>{told}</li>'
+
+
+def _other_seeds(name: str, done: Finished | None, seeds: Seeds) -> str:
+    """Whether the verdict is the same under other seeds."""
+    found = {seed: verdict(others[name]) for seed, others in sorted(seeds.items()) if name in others}
+    if done is None or not found:
+        return ""
+    same = [str(seed) for seed, word in found.items() if word == verdict(done)]
+    told = [f"{'seed' if len(same) == 1 else 'seeds'} {' and '.join(same)}: the same"] if same else []
+    told += [f"seed {seed}: {word}" for seed, word in found.items() if word != verdict(done)]
+    return f'<p class="small">{escape("; ".join(told))}</p>'
 
 
 def _chart(experiment: Experiment, scale: float) -> Chart | None:

@@ -6,7 +6,7 @@ import json
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -138,6 +138,13 @@ def all_kept(experiments: Sequence[Experiment], settings: Settings) -> dict[str,
     """All outcomes of earlier runs at this scale and seed, by name."""
     found = ((experiment.name, kept(experiment, settings)) for experiment in experiments)
     return {name: done for name, done in found if done is not None}
+
+
+def other_seeds(experiments: Sequence[Experiment], settings: Settings) -> dict[int, dict[str, Finished]]:
+    """What is kept of this scale under other seeds, by seed."""
+    own, before = settings.outcomes.name, f"scale-{settings.scale:g}-seed-"
+    seeds = [path.name.removeprefix(before) for path in settings.outcomes.parent.glob(f"{before}*") if path.name != own]
+    return {int(seed): all_kept(experiments, replace(settings, seed=int(seed))) for seed in seeds if seed.isdecimal()}
 
 
 def _chart(found: dict[str, Any] | None) -> Chart | None:
