@@ -12,6 +12,7 @@ FILTERS = ("p >= 0", "p >= 3", "p < 3", "p = 2 OR q = 1", "q IS NULL", "NOT (p <
 
 
 def hits(net: Net, broker: str = "a", client: str = "ann") -> dict[str, int]:
+    net.brokers[broker].count_hits()
     found = net.brokers[broker].clients.get(client)
     assert found is not None
     return {id: claim.hits for id, claim in found.claims.subscriptions.items()}

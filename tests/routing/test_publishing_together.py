@@ -8,10 +8,20 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 import covey.routing.routing_table as tables
 from covey.filters.values import normalise
-from covey.routing import Broker, BrokerConfig, ClientUp, FromClient, Permissions, entry_index
+from covey.routing import (
+    Broker,
+    BrokerConfig,
+    ClientUp,
+    FromClient,
+    Permissions,
+    entry_columns,
+    entry_index,
+    packed_events,
+)
 from covey.routing.client import RunRow
 from covey.routing.journal import Outputs, replay
 from covey.routing.known_filters import KnownFilters
@@ -23,6 +33,7 @@ from covey.routing.messages import (
     Subscribe,
     ToClient,
 )
+from covey.routing.packed_events import read_publications
 from covey.routing.plain_events import wrong_event
 from covey.routing.routing_table import RoutingTable
 from tests import strategies
@@ -76,17 +87,40 @@ def test_together_is_as_one_by_one(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "FEW", few)
         patch.setattr(tables, "BATCH", few // 2)
+        patch.setattr(packed_events, "PACKED_FROM", few // 2)
+        patch.setattr(entry_columns, "PAIRS_OF_A_HOP", few // 2)
         (one, one_rows), (other, other_rows) = broker_with(subscriptions), broker_with(subscriptions)
+        third, third_rows = broker_with(subscriptions)
         singly = Outputs()
         for input in inputs:
             outputs = one.handle(input, 2.0)
             singly.records += outputs.records
             singly.sends += outputs.sends
         together = other.publish(inputs, 2.0)
-    assert heard(together) == heard(singly)
+        index = third.table._index
+        if index is not None:
+            index._take_all()  # what waits is interpreted, an event at a time
+        undecoded = third.publish([as_bytes(input) for input in inputs], 2.0)
+    assert heard(together) == heard(undecoded) == heard(singly)
+    assert hits(other) == hits(third) == hits(one)
     replay(one_rows, singly.records)
     replay(other_rows, together.records)
-    assert expanded(one_rows) == expanded(other_rows)
+    replay(third_rows, undecoded.records)
+    assert expanded(one_rows) == expanded(other_rows) == expanded(third_rows)
+
+
+def hits(broker: Broker) -> dict[tuple[str, str], int]:
+    """What all subscriptions have counted."""
+    broker.count_hits()
+    return {(client.id, id): one.hits for client in broker.clients for id, one in client.claims.subscriptions.items()}
+
+
+def as_bytes(input: FromClient) -> FromClient:
+    """A publication as it comes from a socket."""
+    assert isinstance(input.message, Publish)
+    (events,) = read_publications([msgspec.msgpack.encode(input.message.events)]) or [None]
+    assert events is not None
+    return structs.replace(input, message=structs.replace(input.message, events=events))
 
 
 def expanded(rows: dict[tuple[str, str], bytes]) -> dict[Any, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from covey.routing import Strategy, covering_stage, routing_table
+from covey.routing import Strategy, covering_stage, entry_columns, entry_index, packed_events, routing_table
 from covey.simulation import random_scenario, run
 from tests.examples import examples
 
@@ -27,7 +27,10 @@ def test_nothing_is_lost_doubled_or_unwanted_and_tables_settle(start: int) -> No
 def test_the_structures_for_large_tables_do_the_same(strategy: Strategy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(covering_stage, "PAIRWISE", 3)
     monkeypatch.setattr(routing_table, "FEW", 3)
-    monkeypatch.setattr(routing_table, "BATCH", 2)
+    monkeypatch.setattr(routing_table, "BATCH", 1)
+    monkeypatch.setattr(packed_events, "PACKED_FROM", 1)
+    monkeypatch.setattr(entry_columns, "PAIRS_OF_A_HOP", 1)
+    monkeypatch.setattr(entry_index, "WAITING", 1)
     for seed in range(12):
         report = run(random_scenario(seed, strategy=strategy, brokers=4))
         assert not report.failures, f"seed {seed}: {report.failures[0]}"

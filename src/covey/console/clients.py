@@ -53,6 +53,7 @@ class ClientTables:
             raise FrameError(f"there is no client {name[:80]!r}; it may have left")
         if table not in TABLES:
             raise FrameError(f"table={table[:40]} is not known; ask for {' or '.join(TABLES)}")
+        self._engine.broker.count_hits()
         claims = client.claims[TABLES[table]]
         rows = (claim for claim in islice(claims.values(), MOST_SEARCHED) if asked.has(claim.id, claim.text))
         found = page(rows, asked, self._claim)

@@ -32,7 +32,7 @@ from covey.kernels.types import FrozenBytes, Int64, Int64s
 
 _BAD = np.int64(-1)
 _SKIPPED_LEVELS = 62
-_SCALAR, _ARRAY, _MAP, _TEXT, _BINARY, _OTHER = range(6)
+SCALAR, ARRAY, MAP, TEXT, BINARY, OTHER = range(6)
 """What a leading byte begins."""
 
 
@@ -45,30 +45,30 @@ def _big_endian(data, at, size):
 
 
 @inner
-def _head(data, at, end):
+def head(data, at, end):
     """What begins at `at`; where what it counts or holds begins, or _BAD; and how many members or bytes it has."""
     byte = np.int64(data[at])
     if byte <= 0x7F or byte >= 0xE0 or byte == 0xC0 or byte == 0xC2 or byte == 0xC3:
-        return _SCALAR, at + 1, np.int64(0)
+        return SCALAR, at + 1, np.int64(0)
     if byte <= 0x8F:
-        return _MAP, at + 1, byte & 0x0F
+        return MAP, at + 1, byte & 0x0F
     if byte <= 0x9F:
-        return _ARRAY, at + 1, byte & 0x0F
+        return ARRAY, at + 1, byte & 0x0F
     if byte <= 0xBF:
-        return _TEXT, at + 1, byte & 0x1F
+        return TEXT, at + 1, byte & 0x1F
     size = np.int64(0)
-    what = _OTHER
+    what = OTHER
     if 0xC4 <= byte <= 0xC6:
-        what, size = _BINARY, np.int64(1) << (byte - 0xC4)
+        what, size = BINARY, np.int64(1) << (byte - 0xC4)
     elif 0xD9 <= byte <= 0xDB:
-        what, size = _TEXT, np.int64(1) << (byte - 0xD9)
+        what, size = TEXT, np.int64(1) << (byte - 0xD9)
     elif byte == 0xDC or byte == 0xDD:
-        what, size = _ARRAY, np.int64(2) << (byte - 0xDC)
+        what, size = ARRAY, np.int64(2) << (byte - 0xDC)
     elif byte == 0xDE or byte == 0xDF:
-        what, size = _MAP, np.int64(2) << (byte - 0xDE)
-    if what != _OTHER:
+        what, size = MAP, np.int64(2) << (byte - 0xDE)
+    if what != OTHER:
         if at + 1 + size > end:
-            return _OTHER, _BAD, np.int64(0)
+            return OTHER, _BAD, np.int64(0)
         return what, at + 1 + size, np.int64(_big_endian(data, at + 1, size))
     if byte == 0xCA or byte == 0xCB:
         size = np.int64(4) << (byte - 0xCA)
@@ -77,12 +77,12 @@ def _head(data, at, end):
     elif 0xD0 <= byte <= 0xD3:
         size = np.int64(1) << (byte - 0xD0)
     else:
-        return _OTHER, at + 1, np.int64(0)  # an extension, or a byte that begins nothing
-    return _SCALAR, (at + 1 if at + 1 + size <= end else _BAD), size
+        return OTHER, at + 1, np.int64(0)  # an extension, or a byte that begins nothing
+    return SCALAR, (at + 1 if at + 1 + size <= end else _BAD), size
 
 
 @inner
-def _text(data, at, end, length):
+def text_end(data, at, end, length):
     """Where a text ends, or _BAD where it isn't UTF-8 or goes on behind the message."""
     stop = at + length
     if stop > end:
@@ -98,18 +98,18 @@ def _text(data, at, end, length):
 
 
 @inner
-def _skip(data, at, end, left):
+def skip(data, at, end, left):
     """Where a value ends, or _BAD. left[depth] counts the members that are due, keys too, with a map's below 0."""
     depth = 0
     while True:
         if at >= end:
             return _BAD
-        what, start, count = _head(data, at, end)
-        if start < 0 or what == _OTHER:
+        what, start, count = head(data, at, end)
+        if start < 0 or what == OTHER:
             return _BAD
-        if depth and left[depth] < 0 and left[depth] & 1 == 0 and what != _TEXT:
+        if depth and left[depth] < 0 and left[depth] & 1 == 0 and what != TEXT:
             return _BAD  # a key
-        if what == _MAP or what == _ARRAY:
+        if what == MAP or what == ARRAY:
             at = start
             if depth:
                 left[depth] += 1 if left[depth] < 0 else -1
@@ -117,9 +117,9 @@ def _skip(data, at, end, left):
                 if depth == _SKIPPED_LEVELS:
                     return _BAD
                 depth += 1
-                left[depth] = -2 * count if what == _MAP else count
+                left[depth] = -2 * count if what == MAP else count
         else:
-            at = _text(data, start, end, count) if what == _TEXT else start + count
+            at = text_end(data, start, end, count) if what == TEXT else start + count
             if at < 0 or at > end:
                 return _BAD
             if depth:
@@ -131,7 +131,7 @@ def _skip(data, at, end, left):
 
 
 @inner
-def _number(data, at, size):
+def number_of(data, at, size):
     """A scalar that is no text: what it is, and its bits."""
     byte = np.int64(data[at])
     if byte <= 0x7F:
@@ -159,8 +159,8 @@ def _message(data, at, end, line, names, found, seen, nodes, due, left):
     """Read one message; gives what it is. `nodes` and `due` say of each level which it is and what members are due."""
     if at >= end:
         return LEFT
-    what, at, count = _head(data, at, end)
-    if what != _MAP or at < 0:
+    what, at, count = head(data, at, end)
+    if what != MAP or at < 0:
         return LEFT
     depth = 0
     nodes[0], due[0] = 0, count
@@ -172,10 +172,10 @@ def _message(data, at, end, line, names, found, seen, nodes, due, left):
         due[depth] -= 1
         if at >= end:
             return LEFT
-        what, start, length = _head(data, at, end)
-        if what != _TEXT or start < 0:
+        what, start, length = head(data, at, end)
+        if what != TEXT or start < 0:
             return LEFT
-        at = _text(data, start, end, length)
+        at = text_end(data, start, end, length)
         if at < 0 or at >= end:
             return LEFT
         dotted = False
@@ -184,13 +184,13 @@ def _message(data, at, end, line, names, found, seen, nodes, due, left):
         if dotted and depth > 0:
             return LEFT
         node = find_node(data, start, at, nodes[depth], names)
-        what, start, count = _head(data, at, end)
+        what, start, count = head(data, at, end)
         if start < 0:
             return LEFT
         if node == 0:
-            if dotted and what == _MAP:
+            if dotted and what == MAP:
                 return LEFT
-            at = _skip(data, at, end, left)
+            at = skip(data, at, end, left)
             if at < 0:
                 return LEFT
             continue
@@ -201,7 +201,7 @@ def _message(data, at, end, line, names, found, seen, nodes, due, left):
         if attribute >= 0 and found.kinds[attribute, line] != MISSING:
             return LEFT  # the same name in its two ways
         kind, bits, length = RECORD, np.int64(0), np.int64(0)
-        if what == _MAP:
+        if what == MAP:
             if dotted:
                 return LEFT
             if names.inner[node]:
@@ -211,20 +211,20 @@ def _message(data, at, end, line, names, found, seen, nodes, due, left):
                 nodes[depth], due[depth] = node, count
                 at = start
             else:
-                at = _skip(data, at, end, left)
-        elif what == _TEXT:
+                at = skip(data, at, end, left)
+        elif what == TEXT:
             kind, bits, length = STRING, start, count
-            at = _text(data, start, end, count)
-        elif what == _SCALAR:
-            kind, bits = _number(data, at, count)
+            at = text_end(data, start, end, count)
+        elif what == SCALAR:
+            kind, bits = number_of(data, at, count)
             if kind == SLICE:
                 bits, length = at, start + count - at
             at = start + count
-        elif what == _OTHER:
+        elif what == OTHER:
             return LEFT
         else:
             begin = at
-            at = _skip(data, at, end, left)
+            at = skip(data, at, end, left)
             kind, bits, length = SLICE, begin, at - begin
         if at < 0 or at > end:
             return LEFT

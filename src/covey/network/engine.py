@@ -83,6 +83,7 @@ from covey.routing.messages import (
     Work,
 )
 from covey.routing.overtaking import Receiver, UnderWay
+from covey.routing.packed_events import PackedDeliveries
 from covey.routing.ranges import OWN_REQUESTS
 
 TURN_SECONDS: Final = 0.002
@@ -710,7 +711,7 @@ class Engine:
             if messages is None:
                 continue
             if isinstance(output, Deliveries):
-                messages += output.messages
+                messages += output.messages if isinstance(output.messages, list) else (output.messages,)
             elif isinstance(output, _CARRIERS):
                 if isinstance(output.message, Held) and output.message.reason:
                     # It hangs on no row, and it may be the commit that publishers wait for.
@@ -789,7 +790,7 @@ class Engine:
             self._loop.call_soon(self._deliver_more, DELIVER_SECONDS)
 
     def _give(self, session: Session, messages: list[Any]) -> None:
-        self.counts.sent += len(messages)
+        self.counts.sent += sum([len(one) if isinstance(one, PackedDeliveries) else 1 for one in messages])
         try:
             session.take(messages)
         except Exception:

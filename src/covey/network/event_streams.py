@@ -43,6 +43,7 @@ from covey.routing.messages import (
     Lost,
     Subscribe,
 )
+from covey.routing.packed_events import one_by_one
 
 SUBSCRIPTION: Final = "events"
 """The name of a stream's subscription, unless it says another."""
@@ -78,7 +79,7 @@ class Inbox:
 
     def send(self, messages: list[Any]) -> None:
         """Keep messages until the stream takes them."""
-        for message in messages:
+        for message in one_by_one(messages):
             part = self._part(message)
             if part is not None and self.closed is None:
                 self.parts.append(part)

@@ -25,9 +25,11 @@ from covey.network.errors import FrameError
 from covey.network.limits import NetworkLimits
 from covey.network.survey_messages import Ask, Told
 from covey.routing.messages import (
+    Acknowledge,
     Advertise,
     ClientAnswer,
     ClientMessage,
+    Credit,
     Envelope,
     Events,
     PeerMessage,
@@ -39,10 +41,14 @@ from covey.routing.messages import (
     Unsubscribe,
 )
 from covey.routing.meta_events import first_forged
+from covey.routing.packed_events import PackedDeliveries, PackedPublications, read_publications
 from covey.routing.plain_events import is_plain, wrong_event
+from covey.routing.ranges import Request, Trace
 
 FRAME_MESSAGES: Final = 512
 """Messages that are put into one frame: enough that a frame costs little a message."""
+PACKED_BYTES: Final = 4_000
+"""A frame of clients from which on events stay as they came: some dozens of them."""
 FRAME_BYTES: Final = 1 << 20
 """A frame of several messages is divided above this."""
 PACKED: Final = "covey.v1.msgpack"
@@ -79,6 +85,19 @@ ANSWERS_PACKED: Final[Codec[ClientAnswer]] = Codec(True, _pack)
 ANSWERS_WRITTEN: Final[Codec[ClientAnswer]] = Codec(False, _write)
 PEER_FRAMES: Final[Codec[PeerFrame]] = Codec(True, _pack)
 
+
+class _RawPublish(msgspec.Struct, tag=Publish.__name__, array_like=True, frozen=True, gc=False):
+    """`Publish` with its events as they came."""
+
+    request: Request
+    events: msgspec.Raw
+    trace: Trace = ""
+
+
+_LazyMessage: TypeAlias = (
+    Subscribe | Unsubscribe | Advertise | Unadvertise | _RawPublish | Acknowledge | Credit | Renew
+)  # fmt: skip
+_unpack_lazily = msgspec.msgpack.Decoder(list[_LazyMessage])
 _unpack_client = msgspec.msgpack.Decoder(list[ClientMessage])
 _read_client = msgspec.json.Decoder(list[ClientMessage])
 _unpack_answers = msgspec.msgpack.Decoder(list[ClientAnswer])
@@ -91,7 +110,9 @@ PEER_NAMES: Final = frozenset(kind.__name__ for kind in get_args(PeerFrame))
 
 def decode_client(data: bytes | str, limits: NetworkLimits) -> list[ClientMessage]:
     """The messages of a client's frame, all of them within the limits; raises FrameError."""
-    messages = _decoded(_read_client if isinstance(data, str) else _unpack_client, data)
+    messages = _packed(data) if isinstance(data, bytes) and len(data) >= PACKED_BYTES else None
+    if messages is None:
+        messages = _decoded(_read_client if isinstance(data, str) else _unpack_client, data)
     if len(messages) > limits.messages:
         raise FrameError(
             f"{len(messages):,} messages in one frame; the limit messages is {limits.messages:,}, send smaller frames",
@@ -99,6 +120,8 @@ def decode_client(data: bytes | str, limits: NetworkLimits) -> list[ClientMessag
         )
     for message in messages:
         if isinstance(message, Publish):
+            if isinstance(message.events, PackedPublications):
+                continue
             for at, publication in enumerate(message.events, 1):
                 if is_plain(publication.attributes):
                     continue
@@ -111,6 +134,24 @@ def decode_client(data: bytes | str, limits: NetworkLimits) -> list[ClientMessag
             for id in message.ids:
                 _check_name(id, limits)
     return messages
+
+
+def _packed(data: bytes) -> list[ClientMessage] | None:
+    """A frame's messages with events that aren't decoded; None where some aren't plain, or something else is wrong,
+    which is then found as ever."""
+    try:
+        messages = _unpack_lazily.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError, ValueError):
+        return None
+    lists = [message.events for message in messages if isinstance(message, _RawPublish)]
+    found = read_publications(lists) if lists else []
+    if found is None:
+        return None
+    events = iter(found)
+    return [
+        Publish(message.request, next(events), message.trace) if isinstance(message, _RawPublish) else message
+        for message in messages
+    ]
 
 
 def _check_name(name: str, limits: NetworkLimits) -> None:
@@ -214,8 +255,30 @@ def wrong_shape(attributes: dict[str, Any], limits: NetworkLimits) -> str | None
 
 def frames(codec: Codec[Message], messages: list[Message], most_bytes: int) -> Iterator[bytes]:
     """Messages as frames; raises FrameError for a message above `most_bytes` that can't be divided."""
-    for start in range(0, len(messages), FRAME_MESSAGES):
-        yield from _fitting(codec, messages[start : start + FRAME_MESSAGES], most_bytes)
+    for run in _runs(codec, messages):
+        if isinstance(run, PackedDeliveries):
+            for data in run.frames(FRAME_MESSAGES, min(FRAME_BYTES, most_bytes)):
+                if len(data) > most_bytes:
+                    raise FrameError(f"a message of {len(data):,} bytes, and {most_bytes:,} is the limit", TOO_LARGE)
+                yield data
+            continue
+        for start in range(0, len(run), FRAME_MESSAGES):
+            yield from _fitting(codec, run[start : start + FRAME_MESSAGES], most_bytes)
+
+
+def _runs(codec: Codec[Message], messages: list[Message]) -> Iterator[list[Message] | PackedDeliveries]:
+    """Messages, with deliveries that are packed already by themselves where they can go as they are."""
+    run: list[Any] = []
+    for message in messages:
+        if not isinstance(message, PackedDeliveries):
+            run.append(message)
+        elif codec.binary:
+            yield run
+            yield message
+            run = []
+        else:
+            run += message
+    yield run
 
 
 def _fitting(codec: Codec[Message], messages: list[Message], most_bytes: int) -> Iterable[bytes]:

@@ -73,6 +73,7 @@ class Hits:
 
     def _rows(self, name: str | None) -> Iterator[Row]:
         """All subscriptions, or those of one client. Whoever comes and goes meanwhile may be left out."""
+        self._engine.broker.count_hits()
         known = self._engine.broker.clients
         clients = list(known) if name is None else [known.get(name)]
         for client in clients:

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from covey.routing import packed_events
 from covey.routing.messages import Deliver, Envelope
+from covey.routing.packed_events import NamedPairs, PackedEvents, packed_deliveries
 from covey.routing.plain_events import size_of
 
 
@@ -29,7 +31,7 @@ class Batch(Protocol):
     """Numbered events."""
 
     @property
-    def attributes(self) -> list[dict[str, Any]]:
+    def attributes(self) -> Sequence[dict[str, Any]]:
         """What is matched, by place."""
 
     @property
@@ -42,7 +44,10 @@ class Batch(Protocol):
     def size(self, at: int) -> int:
         """What it counts where limits are in bytes."""
 
-    def deliveries(self, places: list[int], subscriptions: list[list[str]], sizes: list[int]) -> list[Deliver]:
+    def sizes(self, places: list[int]) -> list[int]:
+        """The same of some of them."""
+
+    def deliveries(self, places: list[int], subscriptions: list[list[str]], sizes: list[int]) -> Sequence[Deliver]:
         """Some of the events as a client gets them that needn't acknowledge them."""
 
 
@@ -51,7 +56,7 @@ class _Measured:
 
     __slots__ = ("_sizes", "attributes")
 
-    def __init__(self, attributes: list[dict[str, Any]]) -> None:
+    def __init__(self, attributes: Sequence[dict[str, Any]]) -> None:
         self.attributes = attributes
         self._sizes: dict[int, int] = {}
 
@@ -61,6 +66,11 @@ class _Measured:
         if size is None:
             size = self._sizes[at] = size_of(self.attributes[at])
         return size
+
+    def sizes(self, places: list[int]) -> list[int]:
+        """The same of some of them."""
+        size = self.size
+        return [size(at) for at in places]
 
 
 class Originated(_Measured):
@@ -84,8 +94,9 @@ class Originated(_Measured):
         return len(self.attributes)
 
     def extend(
-        self, publisher: str, numbers: list[int], durable: list[bool], attributes: list[dict[str, Any]], trace: str = ""
-    ) -> None:
+        self, publisher: str, numbers: list[int], durable: list[bool], attributes: Sequence[dict[str, Any]],
+        trace: str = "",
+    ) -> None:  # fmt: skip
         """Add events of one publisher."""
         if trace:
             start = len(self.attributes)
@@ -93,7 +104,7 @@ class Originated(_Measured):
         self.publishers += [publisher] * len(attributes)
         self.publisher_numbers += numbers
         self.durable += durable
-        self.attributes += attributes
+        self.attributes = _extended(self.attributes, attributes)
 
     def number(self, origin: str, first: int, hops: int) -> None:
         """Give the events their ids: the broker, and numbers from `first` on."""
@@ -115,9 +126,24 @@ class Originated(_Measured):
             )
         return made
 
-    def deliveries(self, places: list[int], subscriptions: list[list[str]], sizes: list[int]) -> list[Deliver]:
+    def size(self, at: int) -> int:
+        """What an event counts where limits are in bytes."""
+        if isinstance(self.attributes, PackedEvents):
+            return self.attributes.sizes([at])[0]
+        return super().size(at)
+
+    def sizes(self, places: list[int]) -> list[int]:
+        """The same of some of them."""
+        if isinstance(self.attributes, PackedEvents):
+            return self.attributes.sizes(places)
+        return super().sizes(places)
+
+    def deliveries(self, places: list[int], subscriptions: list[list[str]], sizes: list[int]) -> Sequence[Deliver]:
         """Some of the events as a client gets them that needn't acknowledge them."""
         origin, first = self._origin, self._first
+        if isinstance(self.attributes, PackedEvents) and len(places) >= packed_events.PACKED_FROM and not self.traces:
+            named = NamedPairs.of(places, subscriptions)
+            return packed_deliveries(self.attributes, named, len(places), sum(sizes), self.publishers, origin, first)
         attributes, publishers = self.attributes, self.publishers
         numbers, durable, traces = self.publisher_numbers, self.durable, self.traces
         return [
@@ -127,6 +153,16 @@ class Originated(_Measured):
             )
             for at, ids, size in zip(places, subscriptions, sizes, strict=True)
         ]  # fmt: skip
+
+    @property
+    def packed(self) -> PackedEvents | None:
+        """The events, where all of them are bytes and have nothing that deliveries must say besides."""
+        return self.attributes if isinstance(self.attributes, PackedEvents) and not self.traces else None
+
+    def packed_deliveries(self, named: NamedPairs, count: int, size: int) -> Sequence[Deliver]:
+        """As `deliveries`, of so many events that are packed, with so many bytes."""
+        assert isinstance(self.attributes, PackedEvents)
+        return packed_deliveries(self.attributes, named, count, size, self.publishers, self._origin, self._first)
 
 
 class Arrived(_Measured):
@@ -149,6 +185,19 @@ class Arrived(_Measured):
         return [
             delivery(0, ids, envelopes[at], size) for at, ids, size in zip(places, subscriptions, sizes, strict=True)
         ]
+
+
+def _extended(events: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """Events and others behind them; packed as long as these go on in the same bytes."""
+    if isinstance(others, PackedEvents):
+        if not events:
+            return others
+        if isinstance(events, PackedEvents) and events.goes_on(others):
+            return events.with_next(others)
+    if not isinstance(events, list):
+        return [*events, *others]
+    events += others
+    return events
 
 
 def delivery(number: int, subscriptions: list[str], event: Envelope, size: int) -> Deliver:

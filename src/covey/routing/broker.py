@@ -238,6 +238,10 @@ class Broker(Remembered):
         """The number of the next event that enters the network here."""
         return self._router.next_number
 
+    def count_hits(self) -> None:
+        """Bring the hits of all subscriptions up to date: for batches they are counted in the table's columns."""
+        self.clients.count_hits(self.table.take_hits())
+
     @property
     def topology(self) -> Topology:
         """All link states that it knows."""

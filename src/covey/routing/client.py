@@ -129,6 +129,8 @@ class Client(Remembered):
     watched: bool = False
     """Some subscription was made under another permission than the present one: each delivery is checked by itself."""
     claims: ByTable[dict[str, Claim]] = field(default_factory=_no_claims)
+    durables: int = 0
+    """How many of its subscriptions are durable."""
     queue: deque[QueueRow] = field(default_factory=deque)
     unsent: deque[QueueRow] = field(default_factory=deque)
     runs: deque[tuple[int, int]] = field(default_factory=deque)

@@ -205,7 +205,7 @@ class Clients(Remembered):
         if old is not None and old.text == text:
             new.hits = old.hits
         client.claims[table][id] = new
-        self._principals.count(client, table, old, new)
+        self._count(client, table, old, new)
         self._note_end(client, table, new)
         if old is not None and table is Table.SUBSCRIPTIONS and old.text != text:
             self.queues.narrow(client)
@@ -220,7 +220,7 @@ class Clients(Remembered):
         claim = client.claims[table].pop(id, None)
         if claim is None:
             return None
-        self._principals.count(client, table, claim, None)
+        self._count(client, table, claim, None)
         if claim.durable:
             self._drop(client, table, id)
         if table is Table.SUBSCRIPTIONS:
@@ -248,17 +248,31 @@ class Clients(Remembered):
         self._principals.enter(client, client.principal)
         narrowed = bool(ended) or any(claim.id in claims for claim in made)
         for id in ended:
-            self._principals.count(client, Table.SUBSCRIPTIONS, claims[id], None)
+            self._count(client, Table.SUBSCRIPTIONS, claims[id], None)
             del claims[id]
             self._drop(client, Table.SUBSCRIPTIONS, id)
         for claim in made:
-            self._principals.count(client, Table.SUBSCRIPTIONS, claims.get(claim.id), claim)
+            self._count(client, Table.SUBSCRIPTIONS, claims.get(claim.id), claim)
             claims[claim.id] = claim
             self._write(client, Table.SUBSCRIPTIONS, claim)
             client.watched = client.watched or self._is_beyond(client, claim)
         if narrowed:
             self.queues.narrow(client)
             self.queues.ended(client, [id for id in ended if id not in claims])
+
+    def _count(self, client: Client, table: Table, old: Claim | None, new: Claim | None) -> None:
+        """One claim takes the place of another, or of none."""
+        self._principals.count(client, table, old, new)
+        if table is Table.SUBSCRIPTIONS:
+            client.durables += (new is not None and new.durable) - (old is not None and old.durable)
+
+    def count_hits(self, hits: Mapping[tuple[str, str], int]) -> None:
+        """So many events matched entries of the table, by hop and key."""
+        for (hop, key), count in hits.items():
+            client = self._clients.get(hop[2:])
+            claim = None if client is None else client.claims.subscriptions.get(key)
+            if claim is not None:
+                claim.hits += count
 
     def _write(self, client: Client, table: Table, claim: Claim) -> None:
         self._context.turn.out.put(SPACES[table], row_key(client.id, claim.id), claim.row(client))
@@ -366,7 +380,7 @@ class Clients(Remembered):
         condition = self._context.known.parse(row.filter)
         claim = Claim(row.id, row.filter, condition, True, row.lease, row.expires_at, row.load, row.under, row.within)
         client.claims[table][row.id] = claim
-        self._principals.count(client, table, None, claim)
+        self._count(client, table, None, claim)
         self._note_end(client, table, claim)
         return client, claim
 

@@ -18,10 +18,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from covey.events.messagepack_batches import MessagePackMaps
 from covey.filters.algebra import Filter
 from covey.matching import Index, Matches, Prepared
 from covey.routing.journal import Flaw
 from covey.routing.known_filters import KnownFilters
+from covey.routing.packed_events import PackedEvents
 from covey.routing.waiting_entries import WaitingEntries
 
 Row: TypeAlias = tuple[str, Filter]
@@ -186,7 +188,8 @@ class EntryIndex:
     def match_many(self, events: Sequence[Mapping[str, Any]]) -> tuple[Matches, list[tuple[int, str]]]:
         """As `match`, for events in a row: what the index found, and places of events with the numbers of others that
         they meet, event by event."""
-        found = self._up_to_date(len(events)).match_batch(events, threads=1)
+        given = MessagePackMaps(events.data, bounds=events.bounds) if isinstance(events, PackedEvents) else events
+        found = self._up_to_date(len(events)).match_batch(given, threads=1)
         if not self._apart and not self._waiting and self._coming is None:
             return found, []
         return found, [(at, number) for at, event in enumerate(events) for number in self._interpreted(event)]

@@ -14,8 +14,8 @@ looking through thousands of events again and again would cost more than passing
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import msgspec
 from msgspec import Meta
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Strategy,
         SubsumptionOptions,
     )
+    from covey.routing.packed_events import PackedPublications
 
 
 class Struct(msgspec.Struct, frozen=True, tag=True, array_like=True):
@@ -112,7 +113,8 @@ class Publish(Struct, frozen=True, gc=False):
     """Publish events, in order."""
 
     request: Request
-    events: list[Publication]
+    events: Sequence[Publication]
+    """A list, or those that a broker hasn't decoded (`packed_events.py`)."""
     trace: Trace = ""
     """The publisher's `traceparent`, which goes with each of the events to whoever gets it; empty for none."""
 
@@ -535,7 +537,7 @@ class Publications(Struct, frozen=True):
     """What any clients publish, in order, as one input: the events in columns, each known by its place."""
 
     requests: list[PublishRequest]
-    attributes: list[dict[str, Any]]
+    attributes: Sequence[dict[str, Any]]
     durable: list[bool]
     numbers: list[int]
     """As their publishers count them; 0 for none."""
@@ -554,6 +556,10 @@ class Publications(Struct, frozen=True):
             input.client, whole.request, 0, end, input.session, until=len(shown), more=end < len(whole.events),
             trace=whole.trace,
         )  # fmt: skip
+        packed = _packed([shown])
+        if packed is not None:
+            events = packed[0].events
+            return cls([request], events, events.durable, events.numbers)
         return cls(
             [request],
             [event.attributes for event in shown],
@@ -565,6 +571,10 @@ class Publications(Struct, frozen=True):
     @classmethod
     def of(cls, inputs: Iterable[FromClient]) -> Publications:
         """Publications as they came, one after the other."""
+        inputs = list(inputs)
+        packed = _packed([input.message.events for input in inputs if isinstance(input.message, Publish)])
+        if packed is not None:
+            return cls._of_packed(inputs, packed)
         requests: list[PublishRequest] = []
         attributes: list[dict[str, Any]] = []
         durable: list[bool] = []
@@ -585,6 +595,28 @@ class Publications(Struct, frozen=True):
                 PublishRequest(input.client, message.request, start, end, input.session, trace=message.trace)
             )
         return cls(requests, attributes, durable, numbers, ids)
+
+    @classmethod
+    def _of_packed(cls, inputs: list[FromClient], packed: list[PackedPublications]) -> Publications:
+        requests: list[PublishRequest] = []
+        start = 0
+        for input, some in zip(inputs, packed, strict=True):
+            message = input.message
+            assert isinstance(message, Publish), f"{type(message).__name__} is no publication"
+            end = start + len(some)
+            requests.append(
+                PublishRequest(input.client, message.request, start, end, input.session, trace=message.trace)
+            )
+            start = end
+        events = packed[0].joined(packed[1:])
+        return cls(requests, events, events.durable, events.numbers)
+
+
+def _packed(lists: list[Sequence[Publication]]) -> list[PackedPublications] | None:
+    """Lists of events none of which is decoded; None where one is."""
+    if not lists or any(isinstance(events, list) for events in lists):
+        return None
+    return cast("list[PackedPublications]", lists)
 
 
 class Subscriptions(Struct, frozen=True):
@@ -694,7 +726,8 @@ class Deliveries(Struct, frozen=True, gc=False):
     """Send these events to a client, in order, in this session or not at all."""
 
     client: str
-    messages: list[Deliver]
+    messages: Sequence[Deliver]
+    """A list, or what is packed already (`packed_events.py`)."""
     session: int = 0
 
 

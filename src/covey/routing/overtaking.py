@@ -34,6 +34,7 @@ from covey.routing.messages import (
     ToClient,
     ToPeer,
 )
+from covey.routing.packed_events import PackedDeliveries, PackedPublications
 
 Receiver: TypeAlias = tuple[str, str]
 """A client or a neighbour for whom something waits."""
@@ -84,7 +85,10 @@ class UnderWay:
 
 def is_plain(publish: Publish) -> bool:
     """Whether nothing of a publication is written down."""
-    return not any(event.durable or event.id for event in publish.events)
+    events = publish.events
+    if isinstance(events, PackedPublications):
+        return events.is_plain
+    return not any(event.durable or event.id for event in events)
 
 
 def _is_plain(input: Input | None) -> bool:
@@ -102,7 +106,7 @@ def _receiver(output: Output) -> Receiver:
 
 def _passes(output: Output, *, answers: bool) -> bool:
     if isinstance(output, Deliveries):
-        return not any(message.number for message in output.messages)
+        return isinstance(output.messages, PackedDeliveries) or not any(one.number for one in output.messages)
     if isinstance(output, ToPeer):
         return isinstance(output.message, Events | Taken)
     return answers and isinstance(output, ToClient) and isinstance(output.message, Confirmed | Refused)

@@ -35,6 +35,7 @@ from covey.routing.messages import (
     Unsubscribe,
 )
 from covey.routing.meta_events import CAME, RESERVED, WENT, about_claim, reserved_name
+from covey.routing.packed_events import PackedEvents
 from covey.routing.plain_events import are_plain, size_of, wrong_event
 from covey.routing.published_ids import PublishedIds
 from covey.routing.router import Router
@@ -207,7 +208,9 @@ class Requests(Remembered):
         answers: list[tuple[Client, Confirmed | Refused]] = []
         # Where all events are plain, as nearly always, requests needn't be looked at one by one.
         events = publications.attributes
-        are_right = self._context.config.schema is None and are_plain(events) and reserved_name(events) is None
+        are_right = self._context.config.schema is None and (
+            isinstance(events, PackedEvents) or (are_plain(events) and reserved_name(events) is None)
+        )
         for request in publications.requests:
             client = self._clients.present(request.client, request.session)
             if client is None:
@@ -252,7 +255,7 @@ class Requests(Remembered):
 
     def _hold_one(self, request: PublishRequest, publications: Publications) -> None:
         places = slice(request.start, request.end)
-        attributes = publications.attributes[places]
+        attributes = list(publications.attributes[places])
         wrong = wrong_event(attributes)
         if wrong is not None:
             raise EventError(f"event {wrong[0]}: an attribute can't be used: {wrong[1]}")
@@ -289,9 +292,10 @@ class Requests(Remembered):
                 for at in range(len(attributes))
                 if self._is_news(client, durable[at], numbers[at], ids.get(request.start + at, ""))
             ]
-            durable = [durable[at] for at in news]
-            numbers = [numbers[at] for at in news]
-            attributes = [attributes[at] for at in news]
+            if len(news) < len(attributes):
+                durable = [durable[at] for at in news]
+                numbers = [numbers[at] for at in news]
+                attributes = [attributes[at] for at in news]
         batch.extend(client.id, numbers, durable, attributes, request.trace)
 
     def _is_news(self, client: Client, durable: bool, number: int, id: str) -> bool:
@@ -302,7 +306,9 @@ class Requests(Remembered):
             self._clients.queues.publish(client, number)
         return not id or self.published_ids.is_first(client, id)
 
-    def _checked(self, client: Client, events: list[dict[str, Any]], *, are_right: bool) -> list[dict[str, Any]]:
+    def _checked(
+        self, client: Client, events: Sequence[dict[str, Any]], *, are_right: bool
+    ) -> Sequence[dict[str, Any]]:
         """The events as they are published."""
         config = self._context.config
         limit = config.limits.publications
@@ -315,7 +321,7 @@ class Requests(Remembered):
                 self._check_allowed(client, at, event)
         return events
 
-    def _corrected(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _corrected(self, events: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
         """Events as the schema makes them; an error where one can't travel or is a broker's own."""
         schema = self._context.config.schema
         if schema is not None:

@@ -124,18 +124,20 @@ class Router(Remembered):
     def _route(self, batch: Batch, source: str | None) -> list[bool]:
         """Send events to every hop that must have them; of each, whether any asked for it, as far as is known."""
         matched = self._table.match_many(batch.attributes)
-        for at, durable in enumerate(batch.durable):
-            if durable:
-                self._keep(batch.envelope(at), source)
+        if any(batch.durable):
+            for at, durable in enumerate(batch.durable):
+                if durable:
+                    self._keep(batch.envelope(at), source)
         used = [False] * len(batch.durable)
         found = [
             (client, wanted)
             for hop, wanted in matched.items()
             if hop[0] == "c" and (client := self._clients.get(hop[2:])) is not None
         ]
-        for _, wanted in found:
-            for at in wanted.places:
-                used[at] = True
+        if self._links:
+            for _, wanted in found:
+                for at in wanted.places:
+                    used[at] = True
         self._queues.deliver(found, batch)
         for link in self._links.values():
             if link.in_tree:

@@ -29,10 +29,12 @@ from covey.history import Chances
 from covey.matching.matches import Named
 from covey.relations.pruning import Pruner
 from covey.routing.batches import Wanted
+from covey.routing.entry_columns import EntryColumns, Target
 from covey.routing.entry_index import EntryIndex
 from covey.routing.journal import Flaw
 from covey.routing.known_filters import KnownFilters
 from covey.routing.messages import Entry
+from covey.routing.packed_events import PackedEvents
 from covey.routing.pruning_choice import PruningChoice
 from covey.routing.undo import Remembered, is_written_down, repair
 from covey.routing.waiting_entries import weight_of
@@ -40,8 +42,6 @@ from covey.routing.waiting_entries import weight_of
 Hops: TypeAlias = dict[str, list[str]]
 """The hops that an event must go to, each with its entries that match."""
 
-Target: TypeAlias = tuple[str, str]
-"""A hop, and the key of one of its entries."""
 Targets: TypeAlias = "dict[int, tuple[ReferenceType[Named], list[Target | None]]]"
 """Entries by a segment and its ordinals, None for those that weren't asked for yet."""
 
@@ -74,6 +74,9 @@ class RoutingTable:
         self._numbers: dict[tuple[str, str], str] = {}
         self._places: dict[str, tuple[str, str]] = {}
         self._next = 0
+        self._columns = EntryColumns(self._places)
+        self._hits: dict[Target, int] = {}
+        """Of entries in an index that is gone."""
         self._targets: Targets = {}
         """What numbers stand for in the segments that the last events were matched by."""
         self._before: dict[tuple[str, str], Filter | None] = {}
@@ -179,7 +182,9 @@ class RoutingTable:
         return number
 
     def _forget_index(self) -> None:
+        self._hits = self.take_hits()
         self._index, self._numbers, self._places, self._targets = None, {}, {}, {}
+        self._columns = EntryColumns(self._places)
 
     def remove(self, hop: str, key: str) -> None:
         """Remove an entry; one that isn't there is no error."""
@@ -258,10 +263,10 @@ class RoutingTable:
 
     # Matching
 
-    def match_many(self, events: Sequence[Mapping[str, Any]]) -> dict[str, Wanted]:
+    def match_many(self, events: Sequence[Mapping[str, Any]]) -> Mapping[str, Wanted]:
         """As `match`, for events in a row, by hop: the index takes them together."""
         if self._index is not None and len(events) >= BATCH:
-            return self._gathered(self._matched_together(events))
+            return self._matched_together(events)
         found: dict[str, Wanted] = {}
         for at, event in enumerate(events):
             for hop, matched in self.match(event).items():
@@ -270,26 +275,39 @@ class RoutingTable:
                 wanted.keys.append(matched)
         return found
 
-    def _matched_together(self, events: Sequence[Mapping[str, Any]]) -> Iterable[tuple[int, Target]]:
-        """Places of events and the entries that match them, event by event."""
+    def take_hits(self) -> dict[Target, int]:
+        """How many events met entries, by hop and key: what was counted here since this was last asked."""
+        hits, self._hits = self._hits, {}
+        for target, count in self._columns.take_hits().items():
+            hits[target] = hits.get(target, 0) + count
+        return hits
+
+    def _matched_together(self, events: Sequence[Mapping[str, Any]]) -> Mapping[str, Wanted]:
         assert self._index is not None
         if self._known.meaning.defaults:
             events = [self._known.completed(event) for event in events]
         matches, interpreted = self._index.match_many(events)
+        by_segment = matches.by_segment()
+        if not interpreted and isinstance(events, PackedEvents):
+            wanted = self._columns.wanted(by_segment)
+            if wanted is not None:
+                for hop, one in wanted.items():
+                    one.entries = len(self._hops[hop])
+                return wanted
         before, self._targets = self._targets, {}
         places: list[NDArray[np.int64]] = []
         found: list[Target] = []
-        for segment, some, ordinals in matches.by_segment():
+        for segment, some, ordinals in by_segment:
             found += self._found(before, segment, ordinals.tolist())
             places.append(some)
         if interpreted:
             found += [self._places[number] for _, number in interpreted]
             places.append(np.array([at for at, _ in interpreted], np.int64))
         if len(places) == 1:
-            return zip(places[0].tolist(), found, strict=True)
+            return _gathered(places[0].tolist(), found)
         joined = np.concatenate([np.empty(0, np.int64), *places])
         order = np.argsort(joined, kind="stable")
-        return zip(joined[order].tolist(), [found[at] for at in order.tolist()], strict=True)
+        return _gathered(joined[order].tolist(), [found[at] for at in order.tolist()])
 
     def _found(self, before: Targets, segment: Named, ordinals: list[int]) -> list[Target]:
         """The entries that a segment of the index has under some ordinals. They are looked up once for each: what a
@@ -306,23 +324,6 @@ class RoutingTable:
                 if found[at] is None:
                     found[at] = targets[ordinal] = entries[numbers[ordinal]]
         return cast("list[Target]", found)
-
-    def _gathered(self, pairs: Iterable[tuple[int, Target]]) -> dict[str, Wanted]:
-        found: dict[str, Wanted] = {}
-        last = ""
-        places: list[int] = []
-        keys: list[list[str]] = []
-        for at, (hop, key) in pairs:
-            if hop != last:
-                last = hop
-                wanted = found.get(hop) or found.setdefault(hop, Wanted())
-                places, keys = wanted.places, wanted.keys
-            if places and places[-1] == at:
-                keys[-1].append(key)
-            else:
-                places.append(at)
-                keys.append([key])
-        return found
 
     def match(self, attributes: Mapping[str, Any]) -> Hops:
         """The hops that an event must go to, each with its entries that match."""
@@ -348,6 +349,27 @@ class RoutingTable:
             hop, key = places[number]
             found.setdefault(hop, []).append(key)
         return found
+
+
+def _gathered(at: list[int], targets: list[Target]) -> dict[str, Wanted]:
+    """What each hop asks for, of pairs of an event's place and an entry, event by event."""
+    if len({hop for hop, _ in targets}) == 1 and len(set(at)) == len(at):
+        return {targets[0][0]: Wanted(at, [[key] for _, key in targets])}
+    found: dict[str, Wanted] = {}
+    last = ""
+    places: list[int] = []
+    keys: list[list[str]] = []
+    for place, (hop, key) in zip(at, targets, strict=True):
+        if hop != last:
+            last = hop
+            wanted = found.get(hop) or found.setdefault(hop, Wanted())
+            places, keys = wanted.places, wanted.keys
+        if places and places[-1] == place:
+            keys[-1].append(key)
+        else:
+            places.append(place)
+            keys.append([key])
+    return found
 
 
 class Holding(Remembered):

@@ -6,11 +6,12 @@ durably and wasn't confirmed, under the same numbers: what a client library does
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from math import inf
 from zlib import crc32
 
+import msgspec
 from msgspec import structs
 
 from covey.routing.messages import (
@@ -35,10 +36,13 @@ from covey.routing.messages import (
     Welcome,
 )
 from covey.routing.meta_events import META
+from covey.routing.packed_events import read_publications
 from covey.simulation.ledger import Ledger, Published, Wanted
 from covey.simulation.permissions import WINDOW
 from covey.simulation.scenarios import principal_of
 from covey.simulation.world import Clock, Node
+
+_encode = msgspec.msgpack.Encoder().encode
 
 TRY_AGAIN = 0.4
 """Seconds until a client tries to connect again."""
@@ -257,12 +261,7 @@ class Actor:
             self._send_input(FromClient(self.name, message, self._session))
 
     def _send_events(self, events: list[Published]) -> None:
-        # Of durable events every other one is known by its id as well as by its number.
-        publications = [
-            Publication(event.attributes, event.durable, event.number, "" if event.number % 2 else event.uid)
-            for event in events
-        ]
-        self._request(lambda request: Publish(request, publications))
+        self._request(lambda request: Publish(request, _publications(events, request)))
 
     def _confirmed(self, request: int) -> None:
         now = self.clock.now
@@ -304,7 +303,7 @@ class Actor:
             case _:
                 self.ledger.fail(f"{self.clock.now:.3f} {self.name} was refused: {reason}")
 
-    def _check_forbidden(self, events: list[Publication], reason: str) -> None:
+    def _check_forbidden(self, events: Sequence[Publication], reason: str) -> None:
         rights, asked_at = self.ledger.rights, self.clock.now - WINDOW
         if not any(rights.may_refuse_event(asked_at, self.name, event.attributes) for event in events):
             self.ledger.fail(f"{self.clock.now:.3f} {self.name} was refused: {reason}")
@@ -322,3 +321,15 @@ class Actor:
     def waits(self) -> bool:
         """Whether a request isn't answered."""
         return bool(self._open)
+
+
+def _publications(events: list[Published], request: int) -> Sequence[Publication]:
+    """Events as they are published. Those of every other request come as bytes that the broker hasn't decoded; of the
+    rest every other event is known by its id as well as by its number."""
+    is_packed = request % 2 == 0
+    publications = [
+        Publication(event.attributes, event.durable, event.number, "" if event.number % 2 or is_packed else event.uid)
+        for event in events
+    ]
+    packed = read_publications([_encode(publications)]) if is_packed else None
+    return publications if packed is None else packed[0]
