@@ -1,4 +1,5 @@
-"""`python -m tools.jars`: Kafka and Spark's connector for it, from their Maven coordinates, once, into the environment.
+"""`python -m tools.jars`: Kafka, Spark's connector for it, and Hadoop's for S3, from their Maven coordinates, once,
+into the environment.
 
 Spark's own resolver fetches them, so no Maven is needed. A broker is started from what is in `kafka`. The connector is
 that of the Spark that is installed; where that isn't to be had, the newest that is and that runs with it.
@@ -39,6 +40,16 @@ class Request:
     wanted: tuple[str, ...] = ("",)
 
 
+AWS_SDK = "2.35.4"
+"""That of Hadoop 3.5, as the parts that S3 takes: the bundle of all is 50 times as large."""
+
+
+def _hadoop() -> str:
+    """The version of the Hadoop that is in Spark."""
+    found = next((Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar"))
+    return found.stem.rpartition("-")[2]
+
+
 _OF_CONNECTOR = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
 """The others are Spark's own already."""
 REQUESTS: dict[str, Sequence[Sequence[Request]]] = {
@@ -49,6 +60,14 @@ REQUESTS: dict[str, Sequence[Sequence[Request]]] = {
         [Request((f"{CONNECTOR}:4.2.0",), (TOKENS,), _OF_CONNECTOR),
          Request((f"{TOKENS}:4.0.0",), wanted=("spark-token-provider",))],
     ],
+    "s3a": [[
+        Request(
+            (f"org.apache.hadoop:hadoop-aws:{_hadoop()}",
+             *(f"software.amazon.awssdk:{part}:{AWS_SDK}" for part in ("s3", "s3-transfer-manager", "sts"))),
+            ("software.amazon.awssdk:bundle",),
+            ("hadoop-aws", "awssdk", "eventstream", "analyticsaccelerator", "reactive-streams", "httpc", "wildfly"),
+        )
+    ]],
 }  # fmt: skip
 """By name, what to try one after the other."""
 

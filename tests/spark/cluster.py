@@ -54,22 +54,27 @@ class Cluster:
         return process
 
 
+def alone(work: Path, own: Path, stack: ExitStack) -> Cluster:
+    """What starts Spark's classes, with none started."""
+    hides = os.geteuid() == 0 and shutil.which("unshare") is not None
+    environment = {
+        **os.environ, "SPARK_HOME": str(Path(pyspark.__file__).parent), "JAVA_HOME": find_java(),
+        "SPARK_NO_DAEMONIZE": "1", "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK, "PYSPARK_PYTHON": sys.executable,
+        "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
+    }  # fmt: skip
+    return Cluster(work, own, f"spark://127.0.0.1:{free_port()}", stack, hides, environment)
+
+
 @contextmanager
 def running(work: Path) -> Iterator[Cluster]:
     """A cluster whose files are in a directory."""
-    hides = os.geteuid() == 0 and shutil.which("unshare") is not None
     own = work / "own"
     own.mkdir()
-    port = free_port()
     with ExitStack() as stack:
-        made = Cluster(work, own, f"spark://127.0.0.1:{port}", stack, hides)
-        made.environment = {
-            **os.environ, "SPARK_HOME": str(Path(pyspark.__file__).parent), "JAVA_HOME": find_java(),
-            "SPARK_NO_DAEMONIZE": "1", "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_DAEMON_JAVA_OPTS": QUICK, "PYSPARK_PYTHON": sys.executable,
-            "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
-        }  # fmt: skip
-        made.start(f"{CLASSES}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+        made = alone(work, own, stack)
+        port = made.address.rpartition(":")[2]
+        made.start(f"{CLASSES}.master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", "0")
         for number in range(2):
             made.start(
                 f"{CLASSES}.worker.Worker", made.address, "--host", "127.0.0.1", "--webui-port", "0", "--cores", "1",

@@ -1,5 +1,6 @@
 """A standalone cluster on loopback: a master and two workers in processes of their own, which don't see the driver's
-directory, as on machines of their own; and a Connect server on that cluster, which doesn't see it either."""
+directory, as on machines of their own; a Connect server on that cluster, which doesn't see it either; and one whose
+workers are its own."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ pytest.importorskip("pyspark")
 
 from covey.filters import matches
 from covey.language import parse
-from tests.spark.cluster import CLASSES, QUICK, Cluster, free_port, running
+from tests.spark.cluster import CLASSES, QUICK, Cluster, alone, free_port, running
 from tests.spark.cluster_driver import RULES
 from tests.spark.test_source import Broker
 
@@ -30,10 +32,11 @@ DRIVER = Path(__file__).with_name("cluster_driver.py")
 EVENTS = [{"n": n, "price": n * 37 % 100 + 0.5, "symbol": "abc"[n % 3]} for n in range(200)]
 MATCHES = sorted([event["n"], id] for event in EVENTS for id, text in RULES if matches(parse(text), event))
 PATIENCE = 600.0
+ALONE = ("events", "files", "saved index", "one stream", "file that workers don't see")
 
 
-def drive(cluster: Cluster, address: str, shared: Path) -> dict[str, Any]:
-    """What a driver finds there."""
+def drive(cluster: Cluster, address: str, shared: Path, *steps: str) -> dict[str, Any]:
+    """What a driver finds there, in these steps or in all."""
     (shared / "events").mkdir(parents=True)
     (shared / "events" / "1.json").write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
     own = cluster.own / shared.name
@@ -43,7 +46,7 @@ def drive(cluster: Cluster, address: str, shared: Path) -> dict[str, Any]:
     try:
         with (cluster.work / f"{shared.name}.log").open("w+") as log:
             done = subprocess.run(
-                [sys.executable, str(DRIVER), address, str(shared), str(own), broker.url],
+                [sys.executable, str(DRIVER), address, str(shared), str(own), broker.url, *steps],
                 stdout=subprocess.PIPE, stderr=log, text=True, timeout=PATIENCE, cwd=DRIVER.parents[2],
                 env={**os.environ, "TMPDIR": str(own), "PYTHONPATH": str(DRIVER.parents[2])}, check=False,
             )  # fmt: skip
@@ -76,8 +79,9 @@ def classic(cluster: Cluster) -> dict[str, Any]:
     return drive(cluster, cluster.address, cluster.work / "classic")
 
 
-@pytest.fixture(scope="module")
-def connect(cluster: Cluster) -> Iterator[dict[str, Any]]:
+@contextmanager
+def connect_server(cluster: Cluster, master: str) -> Iterator[str]:
+    """The address of a Connect server that sees no file of the driver's own."""
     port = free_port()
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port),
@@ -88,20 +92,19 @@ def connect(cluster: Cluster) -> Iterator[dict[str, Any]]:
     }  # fmt: skip
     given = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     server = cluster.start(
-        f"{CLASSES}.SparkSubmit",
-        "--master",
-        cluster.address,
-        *given,
-        "--class",
-        SERVER,
-        "spark-internal",
-        memory="700m",
+        f"{CLASSES}.SparkSubmit", "--master", master, *given, "--class", SERVER, "spark-internal", memory="700m"
     )
     wait_until_listening(port, server)
     try:
-        yield drive(cluster, f"sc://127.0.0.1:{port}", cluster.work / "connect")
+        yield f"sc://127.0.0.1:{port}"
     finally:
         server.kill()
+
+
+@pytest.fixture(scope="module")
+def connect(cluster: Cluster) -> Iterator[dict[str, Any]]:
+    with connect_server(cluster, cluster.address) as address:
+        yield drive(cluster, address, cluster.work / "connect")
 
 
 @pytest.fixture(params=["classic", "connect"], scope="module")
@@ -151,3 +154,18 @@ def test_two_streams_over_the_same_changes_write_every_match(found: dict[str, An
 
 def test_a_table_goes_to_a_broker_and_comes_back_as_a_stream(found: dict[str, Any]) -> None:
     assert found["through a broker"] == [2 * n for n in range(20)]
+
+
+def test_a_connect_server_on_a_machine_of_its_own_is_sent_what_it_does_not_see(tmp_path: Path) -> None:
+    """Its master is `local`, so its workers see what it sees, which isn't what the client does."""
+    with ExitStack() as stack:
+        (tmp_path / "own").mkdir()
+        machine = alone(tmp_path, tmp_path / "own", stack)
+        if not machine.hides:
+            pytest.skip("no mount namespace can be had here, so the server would see the client's files")
+        with connect_server(machine, "local[2]") as address:
+            found = drive(machine, address, tmp_path / "shared", *ALONE)
+    assert found["events"] == found["files"] == found["saved index"] == MATCHES
+    assert found["one stream"]["matches"] == MATCHES
+    assert found["file that workers don't see"][0] == "CoveyError"
+    assert "is seen here and not by Spark's workers" in found["file that workers don't see"][1]

@@ -2,9 +2,9 @@
 
 Object stores have no rename, and none is used: an object appears whole when it has been written, and what must not be
 half there is decided by one small object that is put last. Whoever needs a file on this machine gets a copy of it.
-What Arrow reaches without Hadoop's classes is reached: `s3://`, `gs://`, `abfs://`; `hdfs://` with libhdfs. Options
-stand in the address, as `s3://bucket/x?endpoint_override=…&scheme=http&region=…`, and credentials in the environment of
-whoever connects, workers included.
+What Arrow reaches without Hadoop's classes is reached: `s3://`, or `s3a://` as Hadoop calls it, `gs://`, `abfs://`;
+`hdfs://` with libhdfs. Options stand in the address, as `s3://bucket/x?endpoint_override=…&scheme=http&region=…`, and
+credentials in the environment of whoever connects, workers included.
 """
 
 from __future__ import annotations
@@ -29,12 +29,19 @@ def is_address(path: object) -> bool:
 
 @lru_cache(maxsize=16)
 def _connected(address: str) -> tuple[fs.FileSystem, str]:
+    called = _for_arrow(address)
     try:
-        system, inner = fs.FileSystem.from_uri(address)
+        system, inner = fs.FileSystem.from_uri(called)
     except (pa.ArrowInvalid, OSError, ValueError) as error:
-        reason = " ".join(str(error).replace(address, shown(address)).split())  # without credentials
+        reason = " ".join(str(error).replace(called, shown(called)).split())  # without credentials
         raise CoveyError(f"{shown(address)}: {reason}") from None
     return system, inner.rstrip("/")
+
+
+def _for_arrow(address: str) -> str:
+    """The same place as Arrow calls it: Hadoop has other names for S3."""
+    scheme, mark, rest = address.partition("://")
+    return f"s3{mark}{rest}" if scheme in ("s3a", "s3n") else address
 
 
 def shown(address: str) -> str:

@@ -93,8 +93,5 @@ def _rank(name: str) -> tuple[int, str]:
 
 
 def _remote(checkpoint: str) -> RemoteDirectory:
-    """As Arrow reaches it: Hadoop calls S3 otherwise."""
     path, mark, options = checkpoint.partition("?")
-    for own in ("s3a://", "s3n://"):
-        path = f"s3://{path.removeprefix(own)}" if path.startswith(own) else path
     return RemoteDirectory(f"{path.rstrip('/')}/covey{mark}{options}")
