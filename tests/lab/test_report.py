@@ -150,6 +150,17 @@ def test_an_article_has_each_number_in_each_setting_and_the_code(page: str) -> N
     assert "lambda lab: None" in article
 
 
+def test_numbers_that_only_some_settings_have_are_there_too(tmp_path: Path) -> None:
+    settings = tuple(Setting(name, (true("of all", True), true(f"of {name}", False))) for name in ("one", "two"))
+    finished = {"doe-table-1": Finished(EXPERIMENTS[0], Outcome(ROWS, {}, settings, "So."), 1.0)}
+    page = write(tmp_path, EXPERIMENTS, finished, scale=1, seed=1, machine={}).read_text()
+    (numbers,) = re.findall(r'<table class="numbers">.*?</table>', page)
+    yes, no = ('<td class="n"><b class="holds">yes</b></td>', '<td class="n"><b class="fails">no</b></td>')
+    assert re.findall(r"<tr><td>(of \w+)</td><td>yes</td><td></td>(.*?)</tr>", numbers) == [
+        ("of all", yes + yes), ("of one", no + "<td></td>"), ("of two", "<td></td>" + no),
+    ]  # fmt: skip
+
+
 def test_open_questions_point_to_experiments_that_there_are() -> None:
     names = {one.name for one in experiments()}
     for question in QUESTIONS:

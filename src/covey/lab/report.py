@@ -277,15 +277,18 @@ def _numbers(outcome: Outcome) -> str:
     """The claim number by number, a column for each setting."""
     if not outcome.settings:
         return ""
-    first, *others = outcome.settings
     head = "".join(
         f"<th>{escape(name)}</th>"
         for name in ("", "the paper", "counts as the same", *(setting.name for setting in outcome.settings))
     )
     body = ""
-    for check in first.checks:
-        found = [next((one for one in other.checks if one.what == check.what), None) for other in others]
-        cells = "".join(_found(one) for one in (check, *found))
+    listed: dict[str, Check] = {}
+    for setting in outcome.settings:
+        for check in setting.checks:
+            listed.setdefault(check.what, check)
+    for check in listed.values():
+        found = [next((one for one in other.checks if one.what == check.what), None) for other in outcome.settings]
+        cells = "".join(map(_found, found))
         bounds = "" if check.paper == "yes" else escape(check.bounds())
         body += f"<tr><td>{escape(check.what)}</td><td>{escape(check.paper)}</td><td>{bounds}</td>{cells}</tr>"
     return f'<div class="wide"><table class="numbers"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
