@@ -4,8 +4,9 @@
 Events are JSON in `quotes`, rules in the compacted topic `rules`, matches go to `matches`. WORK has `pending.json`,
 lists of changes of rules of which the next is written to the topic before each new batch, so that a replayed batch
 always has newer rules that it must not use. With a point and a batch the driver says when it gets there and waits to be
-killed; at the point `worker` it is a Python worker that is killed, in the middle of its transaction, and at the point
-`executor`, on a cluster's master, the executor that it belongs to.
+killed; at the point `json` nobody is, and covey reads the texts; at the point `worker` it is a Python worker that is
+killed, in the middle of its transaction, and at the point `executor`, on a cluster's master, the executor that it
+belongs to.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def prepare(work: Path, address: str, sink: TopicSink, point: str, wanted: int) 
 
 
 def main(work: Path, address: str, point: str = "", batch: int = -1, master: str = "") -> None:
-    sink = TopicSink(address, "matches", key="n")
+    sink = TopicSink(address, "matches", key=None if point == "json" else "n")
     prepare(work, address, sink, point, batch)
     quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "spark.log.level": "ERROR"}
     if master:
@@ -116,9 +117,13 @@ def main(work: Path, address: str, point: str = "", batch: int = -1, master: str
     source = {"kafka.bootstrap.servers": address, "subscribe": "quotes", "startingOffsets": "earliest",
               "maxOffsetsPerTrigger": str(A_BATCH)}  # fmt: skip
     raw = spark.readStream.format("kafka").options(**source).load()
-    quote = sf.from_json(sf.col("value").cast("string"), EVENTS)
+    text = sf.col("value").cast("string")
+    if point == "json":
+        events, column = raw.select(text.alias("value")), "value"
+    else:
+        events, column = raw.select(sf.from_json(text, EVENTS).alias("quote")).select("quote.*"), None
     query = match_stream(
-        raw.select(quote.alias("quote")).select("quote.*"), RulesTopic(address, "rules"),
+        events, RulesTopic(address, "rules"), json=column,
         checkpoint=work / "checkpoint", writer=sink, trigger="availableNow",
     )  # fmt: skip
     query.awaitTermination()

@@ -224,6 +224,7 @@ def check(address: str, events: list[dict[str, Any]]) -> set[int]:
     """Every event once, with what the interpreter says of it under the version in its record; the versions."""
     changes = everything(address, "rules")
     rows = [json.loads(value or "") for _, value in everything(address, "matches", 2)]
+    rows = [json.loads(row["value"]) | row if "value" in row else row for row in rows]
     assert sorted(row["n"] for row in rows) == [event["n"] for event in events]
     for row in rows:
         rules: dict[str, str] = {}
@@ -259,6 +260,13 @@ def test_from_a_topic_to_a_topic_each_event_is_matched_once_though_a_worker_is_k
     assert len(check(fresh, events)) >= 4
     bad = list((tmp_path / "checkpoint" / "covey" / "bad").glob("*.jsonl"))
     assert any("the filter ends after >" in path.read_text() for path in bad)
+
+
+@pytest.mark.long
+def test_from_json_to_a_topic_each_event_is_matched_once_by_the_rules_of_a_topic(fresh: str, tmp_path: Path) -> None:
+    events = make(fresh, tmp_path)
+    drive(tmp_path, fresh, "json", kill=False)
+    assert len(check(fresh, events)) >= 4
 
 
 @pytest.mark.long
