@@ -30,6 +30,8 @@ PARTS: dict[str, list[str]] = {
     "sigma": ["benchmarks.sigma", "--write"],
     "bytes": ["benchmarks.json_bytes", "--write"],
     "spark": ["benchmarks.spark", "--runs", "3", "--write"],
+    "kafka": ["benchmarks.spark.kafka", "--write"],
+    "cluster": ["benchmarks.spark.cluster", "--write"],
     "history": ["benchmarks.history", "--write"],
     "relations": ["benchmarks.relations", "--write"],
     "compaction": ["benchmarks.relations.compaction", "--write"],

@@ -13,6 +13,8 @@ ORDER = (
     "sigma",
     "bytes",
     "spark",
+    "kafka",
+    "cluster",
     "history",
     "covering",
     "merging",
