@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from covey.network import engine as engines
+from covey.network import fair_inputs
 from covey.network.engine import RESTARTS, Engine
 from covey.network.errors import ConnectionLostError, NetworkError, RefusedError
 from covey.network.frames import RESTARTING, TAKEN
@@ -35,6 +36,8 @@ from covey.routing.messages import (
     Publish,
     Refused,
     Renew,
+    Subscribe,
+    Subscriptions,
     Tick,
     ToClient,
     Unsubscribe,
@@ -136,7 +139,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripted:
 
 
 async def turns() -> None:
-    for _ in range(5):
+    for _ in range(5 * (1 + engines.READING_ROUNDS)):
         await asyncio.sleep(0)
 
 
@@ -511,3 +514,65 @@ async def test_the_broker_hears_of_time_when_it_asked_for_it(scripted: Scripted)
     scripted.wake_at = 100.05
     engine.say(session, Credit(1))
     await until(lambda: any(isinstance(input, Tick) for input in scripted.inputs))
+
+
+@in_loop
+async def test_who_speaks_while_others_wait_is_heard_in_the_next_turn(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "TURN_SECONDS", -1.0)
+    monkeypatch.setattr(fair_inputs, "SHARE_SECONDS", 1e-6)
+    engine = Engine(CONFIG, MemoryJournal())
+    loud, quiet = (engine.open_client(name, Permissions(), Box()) for name in ("loud", "quiet"))
+    await until(lambda: quiet.open)
+    loop, handle = asyncio.get_running_loop(), scripted.handle
+
+    def handled(input: Input, now: float, steps: int | None = None) -> Outputs:
+        if input == FromClient("loud", Credit(0), loud.number):
+            # As a socket does: it is read in the next round, and its reader goes on in the one after.
+            loop.call_soon(loop.call_soon, engine.say, quiet, Credit(99))
+        return handle(input, now, steps)
+
+    scripted.handle = handled  # type: ignore[method-assign]
+    for number in range(10):
+        engine.say(loud, Credit(number))
+    await until(lambda: len(scripted.inputs) == 2 + 11)
+    said = [input.message.deliveries for input in scripted.inputs if isinstance(input, FromClient)]  # type: ignore[union-attr]
+    assert said.index(99) == 1
+
+
+@in_loop
+async def test_publications_are_delivered_before_anything_else_is_taken_up(scripted: Scripted) -> None:
+    engine, box = Engine(CONFIG, MemoryJournal()), Box()
+    ann, bob = engine.open_client("ann", Permissions(), box), engine.open_client("bob", Permissions(), Box())
+    await until(lambda: bob.open)
+    heard: list[int] = []
+    handle = scripted.handle
+
+    def handled(input: Input, now: float, steps: int | None = None) -> Outputs:
+        heard.append(len(box.messages))
+        return handle(input, now, steps)
+
+    scripted.handle = handled  # type: ignore[method-assign]
+    engine.say(ann, Publish(1, [Publication({})]))
+    engine.say(bob, Credit(2))
+    await until(lambda: len(heard) == 2)
+    assert heard == [0, 1]
+
+
+@in_loop
+@pytest.mark.parametrize(("each", "together"), [(1.0, 8), (0.0, 64)])
+async def test_as_many_subscriptions_are_taken_together_as_the_last_ones_allow(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch, each: float, together: int
+) -> None:
+    engine = Engine(CONFIG, MemoryJournal())
+    session = engine.open_client("ann", Permissions(), Box())
+    await until(lambda: session.open)
+    session.subscription_seconds = each
+    monkeypatch.setattr(engines, "ALARM", 0.0)
+    monkeypatch.setattr(engines, "FORGETTING", 0.0)
+    for number in range(200):
+        engine.say(session, Subscribe(number, str(number), "x = 1"))
+    await until(lambda: engine.waiting[0] == 0)
+    first = next(input for input in scripted.inputs if isinstance(input, Subscriptions))
+    assert len(first.messages) == together

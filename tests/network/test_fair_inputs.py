@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from covey.network.fair_inputs import SHARE_SECONDS, FairInputs
 from covey.network.sessions import Session
 from covey.routing.messages import (
+    ClientDown,
     Credit,
     Events,
     FromClient,
@@ -127,12 +128,21 @@ def test_nothing_is_lost_and_each_session_keeps_its_order(said: list[tuple[str, 
         who, input = inputs.take()
         note(input)
         if isinstance(input, FromClient) and isinstance(input.message, Publish):
-            for _, other in inputs.take_publications(input.message, most):
+            for _, other in inputs.take_publications(who, input.message, most, lambda _, publish: len(publish.events)):
                 assert isinstance(other.message, Publish)
                 assert other.message.events[0].durable == input.message.events[0].durable
                 note(other)
         inputs.charge(who, next(costs))
     assert taken == {name: [at for at, (who, _, _) in enumerate(said) if who == name] for name in "abcd"}
+
+
+def test_who_is_there_does_not_wait_for_a_thousand_who_have_gone() -> None:
+    inputs, ann = FairInputs(), session("ann")
+    for number in range(1_000):
+        inputs.put(session(f"gone {number}"), ClientDown(f"gone {number}", number))
+    say(inputs, ann, 1)
+    places = [who for who, _ in (inputs.take() for _ in range(len(inputs)))]
+    assert places.index(ann) <= 1
 
 
 def test_a_neighbours_plain_events_pass_by_what_it_tells_of_tables_and_nothing_comes_after_its_end() -> None:

@@ -124,8 +124,9 @@ class ClientSockets:
 
         codec = ANSWERS_WRITTEN if socket.ws_protocol == WRITTEN else ANSWERS_PACKED
         sender: FrameSender[ClientAnswer] = FrameSender(
-            socket, codec, buffer_bytes=engine.limits.send_buffer_bytes, cut=cut, buffers=engine.buffers
-        )
+            socket, codec, buffer_bytes=engine.limits.send_buffer_bytes, cut=cut, buffers=engine.buffers,
+            transport=request.transport,
+        )  # fmt: skip
         sending = asyncio.create_task(sender.run())
         try:
             session = self._standing.open(caller, name, sender, capabilities_of(request))

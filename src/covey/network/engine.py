@@ -95,7 +95,7 @@ MANY_ENTRIES: Final = 8
 MANY_CHARACTERS: Final = 4_000
 """Characters of filters in one input, from which on the same holds: one question about a long one can take longer than
 a request should, and every budget answers one."""
-DELIVER_SECONDS: Final = 0.005
+DELIVER_SECONDS: Final = 0.002
 """How long messages are handed to sessions in one go: an event for a thousand of them is as many frames to be made."""
 WORK_SECONDS: Final = 0.003
 """What a piece of what requests put off should take."""
@@ -117,16 +117,24 @@ LONGEST_REST: Final = 10.0
 """Seconds after which work goes on beside requests that put off more."""
 TOGETHER: Final = 2_000
 """Events from which on publications aren't put together any further: a turn would take too long."""
-LEAST_TOGETHER: Final = 4
-"""Events of one publication that are taken together whatever they may cost."""
-EVENTS_SECONDS: Final = 0.01
-"""What publications that are taken together may take, where every session gets all of them."""
+EVENTS_SECONDS: Final = 0.007
+"""What publications that are taken together may take."""
 EVENT_SECONDS: Final = 4e-6
 DELIVERY_SECONDS: Final = 2e-6
 DURABLE_SECONDS: Final = 2e-5
-"""What an event takes, and each of its deliveries, about; and a durable one in addition."""
+"""What an event takes, and each of its deliveries where every session gets it, about; and a durable one in addition: as
+long as a session hasn't shown what its events take."""
 SUBSCRIPTIONS_TOGETHER: Final = 64
-"""Subscriptions of a session that are taken as one input: a few milliseconds."""
+LEAST_SUBSCRIPTIONS: Final = 8
+"""Subscriptions of a session that are taken as one input, at most and at least: some cost ten times what others do."""
+SUBSCRIPTIONS_SECONDS: Final = 0.002
+"""What subscriptions that are taken together may take."""
+FORGETTING: Final = 0.25
+ALARM: Final = 0.5
+"""How much the last cost counts beside those before, where it was less, and where it was more."""
+READING_ROUNDS: Final = 2
+"""Rounds of the loop between two turns while inputs wait: in one a socket is read, in the next its reader says what
+came. Without them whoever has just spoken would wait for two turns more."""
 SHORTEST_WAIT: Final = 0.01
 """Seconds between two ticks at least."""
 
@@ -415,6 +423,13 @@ class Engine:
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
+    def _turn_after(self, rounds: int) -> None:
+        """The next turn, after so many rounds in which sockets are read."""
+        if rounds:
+            self._loop.call_soon(self._turn_after, rounds - 1)
+        else:
+            self._turn()
+
     def _turn(self) -> None:
         self._scheduled = False
         if self.stopped.done() or self._restarting:
@@ -433,7 +448,7 @@ class Engine:
     def _go_on(self) -> None:
         if self._inputs and not self._scheduled:
             self._scheduled = True
-            self._loop.call_soon(self._turn)
+            self._loop.call_soon(self._turn_after, READING_ROUNDS)
         behind = self.broker.behind
         if behind > self._behind:
             self._grew_at = self._loop.time()
@@ -458,18 +473,19 @@ class Engine:
                 continue
             self.counts.inputs += 1
             if session is not None and isinstance(input, FromClient) and isinstance(input.message, Publish):
-                now = self._publish(session, input, started)
+                self._publish(session, input, started)
+                # Their deliveries go before anything else is taken up.
+                return
+            is_much = len(self._inputs) >= MANY_INPUTS or _is_much(input)
+            steps = 0 if is_much else self._request_steps
+            if session is not None and isinstance(input, FromClient) and isinstance(input.message, Subscribe):
+                self._subscribe(session, input, steps)
             else:
-                is_much = len(self._inputs) >= MANY_INPUTS or _is_much(input)
-                steps = 0 if is_much else self._request_steps
-                if session is not None and isinstance(input, FromClient) and isinstance(input.message, Subscribe):
-                    self._subscribe(session, input, steps)
-                else:
-                    self._handle(session, input, steps)
-                now = time.perf_counter()
-                self._charge(session, now - started)
-                if not is_much:
-                    self._follow(now - started)
+                self._handle(session, input, steps)
+            now = time.perf_counter()
+            self._charge(session, now - started)
+            if not is_much:
+                self._follow(now - started)
             if now > end:
                 return
             started = now
@@ -510,34 +526,41 @@ class Engine:
     def _subscribe(self, session: Session, first: FromClient, steps: int | None) -> None:
         """A subscription and those that are next in its session's queue, as one input."""
         assert isinstance(first.message, Subscribe)
-        messages = [first.message, *self._inputs.take_subscriptions(session, SUBSCRIPTIONS_TOGETHER - 1)]
+        each = session.subscription_seconds
+        most = SUBSCRIPTIONS_TOGETHER if not each else int(SUBSCRIPTIONS_SECONDS / each)
+        most = min(max(most, LEAST_SUBSCRIPTIONS), SUBSCRIPTIONS_TOGETHER)
+        messages = [first.message, *self._inputs.take_subscriptions(session, most - 1)]
+        began = time.thread_time()
         if len(messages) == 1:
             self._handle(session, first, steps)
-            return
-        self.counts.inputs += len(messages) - 1
-        try:
-            self._handle(None, Subscriptions(session.name, messages, session.number), steps)
-        except BrokenError as error:
-            if not isinstance(error.__cause__, DefectError):
-                raise
-            for message in messages:
-                if session.open:
-                    self._handle(session, FromClient(session.name, message, session.number), steps)
+        else:
+            self.counts.inputs += len(messages) - 1
+            try:
+                self._handle(None, Subscriptions(session.name, messages, session.number), steps)
+            except BrokenError as error:
+                if not isinstance(error.__cause__, DefectError):
+                    raise
+                for message in messages:
+                    if session.open:
+                        self._handle(session, FromClient(session.name, message, session.number), steps)
+        session.subscription_seconds = _remembered(each, (time.thread_time() - began) / len(messages))
 
-    def _publish(self, session: Session, first: FromClient, started: float) -> float:
-        """A publication and those that are next in other sessions' queues, as one input; gives the time after it."""
+    def _publish(self, session: Session, first: FromClient, started: float) -> None:
+        """A publication and those that are next in other sessions' queues, as one input; part of one that is large."""
         assert isinstance(first.message, Publish)
-        most = self._together(first.message)
+        most = max(1, int(EVENTS_SECONDS / self._event_seconds(session, first.message)))
         if len(first.message.events) > most or self._begun.get(session) is first.message:
-            return self._publish_part(session, first, most, started)
+            self._publish_part(session, first, most, started)
+            return
         run = [(session, first)]
         events = {session: len(first.message.events)}
-        for other, input in self._inputs.take_publications(first.message, most):
+        for other, input in self._inputs.take_publications(session, first.message, EVENTS_SECONDS, self._weigh):
             if self._admits(other, input):
                 assert isinstance(input.message, Publish)
                 self.counts.inputs += 1
                 run.append((other, input))
                 events[other] = events.get(other, 0) + len(input.message.events)
+        began = time.thread_time()
         try:
             self._handle(session if len(run) == 1 else None, Publications.of([input for _, input in run]))
         except BrokenError as error:
@@ -546,34 +569,43 @@ class Engine:
             for sender, input in run:
                 if sender.open:
                     self._handle(sender, Publications.of([input]))
-        now = time.perf_counter()
+        total = sum(events.values())
+        if total:
+            expected = {other: count * self._event_seconds(other, first.message) for other, count in events.items()}
+            scale = (time.thread_time() - began) / sum(expected.values())
+            for other, count in events.items():
+                if count:
+                    other.event_seconds = _remembered(other.event_seconds, scale * expected[other] / count)
         # A publication without events costs as much as one with some.
-        share = (now - started) / (sum(events.values()) + len(events))
+        share = (time.perf_counter() - started) / (total + len(events))
         for other, count in events.items():
             self._charge(other, (count + 1) * share)
-        return now
 
-    def _together(self, publish: Publish) -> int:
-        """Events that are taken together with a publication: fewer, the more sessions may get each of them."""
-        cost = EVENT_SECONDS + DELIVERY_SECONDS * len(self._sessions)
+    def _event_seconds(self, session: Session, publish: Publish) -> float:
+        """What an event of a session's publication will take, about: as much as those before it did."""
+        cost = session.event_seconds or EVENT_SECONDS + DELIVERY_SECONDS * len(self._sessions)
         if publish.events and publish.events[0].durable:
-            cost += DURABLE_SECONDS
-        return min(max(LEAST_TOGETHER, int(EVENTS_SECONDS / cost)), TOGETHER)
+            cost = max(cost, DURABLE_SECONDS)
+        return max(cost, EVENTS_SECONDS / TOGETHER)
 
-    def _publish_part(self, session: Session, whole: FromClient, most: int, started: float) -> float:
+    def _weigh(self, session: Session, publish: Publish) -> float:
+        return len(publish.events) * self._event_seconds(session, publish)
+
+    def _publish_part(self, session: Session, whole: FromClient, most: int, started: float) -> None:
         """The first events of a large publication; the rest of it is the next that its sender says."""
         assert isinstance(whole.message, Publish)
         publish = whole.message
         before = self._begun.pop(session, None)
+        began = time.thread_time()
         self._handle(session, Publications.part_of(whole, most, is_first=before is not publish))
+        taken = min(most, len(publish.events))
+        session.event_seconds = _remembered(session.event_seconds, (time.thread_time() - began) / max(taken, 1))
         said = [*self._prompt.get(session, ()), *self._mail.get(session, ())]
         is_refused = any(isinstance(one, Refused) and one.request == publish.request for one in said)
         if len(publish.events) > most and session.open and not is_refused:
             rest = self._begun[session] = Publish(publish.request, publish.events[most:], publish.trace)
             self._inputs.put_back(session, FromClient(session.name, rest, session.number))
-        now = time.perf_counter()
-        self._charge(session, now - started)
-        return now
+        self._charge(session, time.perf_counter() - started)
 
     def _handle(self, session: Session | None, input: Input, steps: int | None = None) -> None:
         """Let the broker take an input of a session; None where nobody sent it. Raises BrokenError."""
@@ -840,6 +872,11 @@ class Engine:
             session.forget("the broker failed")
         self._set_room()
         self._idle.set()
+
+
+def _remembered(before: float, last: float) -> float:
+    """What is expected after a cost; 0 where there was none before."""
+    return before + (ALARM if last > before else FORGETTING) * (last - before) if before else last
 
 
 def _is_much(input: Input) -> bool:

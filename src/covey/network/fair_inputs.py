@@ -15,11 +15,11 @@ belongs to no session, time above all, comes first.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from covey.network.sessions import Session
-from covey.routing.messages import FromClient, Input, Publish, Subscribe
+from covey.routing.messages import ClientDown, FromClient, Input, Publish, Subscribe
 from covey.routing.overtaking import is_plain
 
 SHARE_SECONDS: Final = 0.001
@@ -64,7 +64,7 @@ class FairInputs:
 
     def put(self, session: Session | None, input: Input, *, passes: bool = False) -> None:
         """Let an input wait; None for one that belongs to no session. `passes` lets it pass by what else the session
-        has said."""
+        has said. The end of a session comes behind those who are there: a thousand may end together."""
         if not self._count:
             # Nobody waits, so nobody owes anything.
             self.clear()
@@ -77,7 +77,7 @@ class FairInputs:
         if queue is None:
             share = SHARE_SECONDS * (LINK_SHARES if session.is_peer else 1)
             queue = self._queues[owner] = _Queue(owner, share)
-            self._fresh.append(queue)
+            (self._busy if isinstance(input, ClientDown) else self._fresh).append(queue)
         queue.inputs.append((session, input))
 
     def put_back(self, session: Session, input: Input) -> None:
@@ -111,27 +111,29 @@ class FairInputs:
         self._taken = self._next()
         return self._taken.inputs.popleft()
 
-    def take_publications(self, like: Publish, most: int) -> Iterator[tuple[Session, FromClient]]:
-        """Publications that are next in their queues, one of each owner in turn, until there are `most` events with
-        those of one that was taken before. All of them are plain as that one is, or none is: who publishes plain events
-        doesn't wait for others' rows."""
-        events, plain = len(like.events), is_plain(like)
+    def take_publications(
+        self, first: Session, like: Publish, most: float, weigh: Callable[[Session, Publish], float]
+    ) -> Iterator[tuple[Session, FromClient]]:
+        """Publications that are next in their queues, one of each owner in turn, as long as they weigh no more than
+        `most` with one of `first` that was taken before. All of them are plain as that one is, or none is: who
+        publishes plain events doesn't wait for others' rows."""
+        left, plain = most - weigh(first, like), is_plain(like)
         found = True
-        while found and events < most:
+        while found and left > 0:
             found = False
             for queue in (*self._fresh, *self._busy):
-                if not queue.inputs or events >= most:
+                if not queue.inputs:
                     continue
                 session, input = queue.inputs[0]
                 if (
                     isinstance(input, FromClient)
                     and isinstance(input.message, Publish)
-                    and len(input.message.events) <= most
                     and is_plain(input.message) is plain
+                    and (weight := weigh(session, input.message)) <= left
                 ):
                     found = True
                     self._count -= 1
-                    events += len(input.message.events)
+                    left -= weight
                     queue.inputs.popleft()
                     yield session, input
 

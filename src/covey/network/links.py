@@ -167,7 +167,7 @@ class Links:
         async with asyncio.timeout(limits.handshake_seconds):
             await socket.prepare(request)
         transport = request.transport
-        sender = self._sender(socket, transport.abort if transport is not None else lambda: None)
+        sender = self._sender(socket, transport.abort if transport is not None else lambda: None, transport)
         await self._talk(socket, sender, peer, dialled=False)
         return socket
 
@@ -232,7 +232,9 @@ class Links:
 
     # Both
 
-    def _sender(self, socket: Socket, cut: Callable[[], None]) -> FrameSender[PeerFrame]:
+    def _sender(
+        self, socket: Socket, cut: Callable[[], None], transport: asyncio.BaseTransport | None = None
+    ) -> FrameSender[PeerFrame]:
         limits = self._engine.limits
         return FrameSender(
             socket,
@@ -240,6 +242,7 @@ class Links:
             buffer_bytes=max(limits.send_buffer_bytes, 2 * limits.peer_message_bytes),
             cut=cut,
             most_bytes=limits.peer_message_bytes,
+            transport=transport,
         )
 
     async def _talk(self, socket: Socket, sender: FrameSender[PeerFrame], peer: str, *, dialled: bool) -> None:

@@ -41,6 +41,9 @@ class Session:
     owner: str = ""
     """The principal whose session it is: a name, or `@ADDRESS` of whom nobody knows; empty for the broker's own."""
     open: bool = False
+    event_seconds: float = 0.0
+    subscription_seconds: float = 0.0
+    """Processor time that an event of its publications took lately, and a subscription; 0 where there was none."""
     requests: dict[int, asyncio.Future[None]] = field(default_factory=dict)
     """Requests that the server itself made in this session's name."""
 
