@@ -52,7 +52,8 @@ def run(script: str, source: Path = SOURCE, **environment: str) -> subprocess.Co
 
 
 def test_every_module_with_kernels_is_built() -> None:
-    rooms = {path.stem for path in Path(bundle.__file__).parent.glob("*.py") if "@kernel\n" in path.read_text()}
+    sources = {path.stem: path.read_text() for path in Path(bundle.__file__).parent.glob("*.py")}
+    rooms = {name for name, source in sources.items() if "\n@kernel\n" in source or "\n@with_python\n" in source}
     assert rooms == set(build.MODULES)
 
 

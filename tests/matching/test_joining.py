@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
@@ -44,7 +46,9 @@ def test_joined_parts_match_as_their_living_filters_do(parts: Parts, event: dict
         flat, pa.array(ids, pa.large_string()), pa.array(ids, pa.large_string()), BuildOptions(semantics=by)
     )
     wanted = [number for number, one in enumerate(alive) if matches(one, event, semantics=by)]
-    assert segment.match_ids(row(event, flat.names), segment.none_deleted, True) == wanted
+    found: list[Any] = []
+    segment.match_event(row(event, flat.names), segment.none_deleted, True, found)
+    assert found == wanted
 
 
 def test_what_only_removed_subscriptions_name_stays_behind() -> None:

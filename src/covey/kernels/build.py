@@ -26,9 +26,10 @@ from typing import Any
 from covey.kernels import bundle
 
 MODULES = (
-    "single", "planning", "roots", "matching", "bulk_parsing", "pruning", "compiling", "splitting", "literals",
-    "sweeping", "diagrams", "json_lines", "rectangles", "merging", "restricting", "messagepack", "witnesses",
-    "encoding", "value_sets", "event_texts", "results", "publications", "scanning",
+    "single_json", "single_dict", "single", "planning", "roots", "matching", "bulk_parsing", "pruning", "compiling",
+    "splitting", "literals", "sweeping", "diagrams", "json_lines", "rectangles", "merging", "restricting",
+    "messagepack", "witnesses", "encoding", "value_sets", "event_texts", "results",
+    "publications", "scanning",
 )  # fmt: skip
 """All modules that have kernels, those that take longest first."""
 

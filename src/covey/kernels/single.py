@@ -2,8 +2,8 @@
 
 Python hands over two numbers, where the segment's and the event's addresses lie (`segments`); the event's codes, its
 texts, and room for what it matches, are arrays that a thread keeps. Afterwards they are as of an event without
-attributes again, so that Python needs to write only what an event has. The JSON of an event is read here too:
-attributes are found as `json_lines` finds them and coded at once, strings by a hash of their bytes.
+attributes again, so that only what an event has is ever written. `single_dict` and `single_json` read an event
+themselves and give ids; what they share with `match_one` is here.
 
 Where a segment has patterns, the event's texts are scanned for literals first. What these leave open must be verified:
 it is written to the event's `requests`, and the event is matched again once Python knows it.
@@ -11,26 +11,10 @@ it is written to the event's `requests`, and the event is matched again once Pyt
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from covey.kernels.encoding import code_of, split, text_place
-from covey.kernels.event_texts import write_text
+from covey.kernels.encoding import code_of, text_place
 from covey.kernels.jit import forced, inlined, inner, kernel
-from covey.kernels.json_lines import (
-    DOUBLE,
-    EVENT,
-    INTEGER,
-    MISSING,
-    NULL,
-    RECORD,
-    STRING,
-    Found,
-    Names,
-    read_object,
-    unescape,
-)
 from covey.kernels.literals import automaton_at, changes, literals_in
 from covey.kernels.matching import (
     MOST_NODES,
@@ -42,10 +26,9 @@ from covey.kernels.matching import (
     text_atom,
     text_decide,
 )
-from covey.kernels.opcodes import BOOLEAN as BOOLEAN_KIND
-from covey.kernels.opcodes import NUMBER as NUMBER_KIND
 from covey.kernels.opcodes import STRING as STRING_KIND
 from covey.kernels.opcodes import TEXT_KEY
+from covey.kernels.python_objects import append_item
 from covey.kernels.segments import (
     BLOCK,
     BLOCK_BITS,
@@ -54,91 +37,26 @@ from covey.kernels.segments import (
     Event,
     Segment,
     addresses_at,
-    bytes_at,
     event_at,
-    row_at,
     segment_at,
-    table_at,
 )
 from covey.kernels.sorting import sort_integers
-from covey.kernels.strides import copy_bytes
-from covey.kernels.types import (
-    Bytes,
-    ByteTable,
-    Flag,
-    Int32s,
-    Int32Table,
-    Int64,
-    Int64s,
-    Int64Table,
-)
+from covey.kernels.types import Flag, Int64
 
 LEFT = -1
 """The event is one that Python must read."""
 VERIFY = -2
 """Its requests must be verified first. There is always room for more matches than two, so what is less than this says
 how many there are."""
-_SEGMENT_FIELDS = len(Segment._fields)
-_EVENT_FIELDS = len(Event._fields)
+SEGMENT_FIELDS = len(Segment._fields)
+EVENT_FIELDS = len(Event._fields)
 _FEW = 64
 """So many swept entries are decided one by one, since a test that fails ends it."""
 _MOST_TESTS = 8
 """And so are those that have more distinct tests each, some of them on text."""
 _MOST_SCANNED = 1 << 30
-
-
-class Reader(NamedTuple):
-    """How the JSON of an event becomes codes of a segment: its names' tree (`json_lines.Names`), its texts, and room to
-    note what one event holds (`json_lines.Found`)."""
-
-    table: Int32s
-    parents: Int32s
-    attributes: Int32s
-    inner: Bytes
-    key_starts: Int64s
-    keys: Bytes
-    slot_first: Int64s
-    slots: Int32s
-    text_starts: Int64s
-    text_bytes: Bytes
-    ordered: Bytes
-    """[attribute]: 1 where strings are compared with < or >."""
-    lines: Bytes
-    kinds: ByteTable
-    bits: Int64Table
-    lengths: Int32Table
-    seen: Int64s
-    stack: Int64s
-    slot_of: Int32s
-    """[attribute]: its slot of texts, or -1."""
-    folds: Bytes
-    """[slot]: 1 where literals are looked for in lower case."""
-    left_if_there: Bytes
-    """[attribute]: 1 where a term takes its value from it, which Python computes."""
-    event_text: Int64s
-    """The attribute that is all that an event says, if there is one."""
-    text_keys: Int64s
-    text_key_first: Int64s
-    text_is_object: Bytes
-    """Room for writing that text (`event_texts`)."""
-    changed: Bytes
-    """Which characters the lower case changes (`literals.changes`)."""
-
-
-_READER_FIELDS = len(Reader._fields)
-
-
-@inlined
-def _reader_at(at):
-    return Reader(
-        row_at(at, 0, np.int32), row_at(at, 1, np.int32), row_at(at, 2, np.int32), row_at(at, 3, np.uint8),
-        row_at(at, 4, np.int64), row_at(at, 5, np.uint8), row_at(at, 6, np.int64), row_at(at, 7, np.int32),
-        row_at(at, 8, np.int64), row_at(at, 9, np.uint8), row_at(at, 10, np.uint8), row_at(at, 11, np.uint8),
-        table_at(at, 12, np.uint8), table_at(at, 13, np.int64), table_at(at, 14, np.int32), row_at(at, 15, np.int64),
-        row_at(at, 16, np.int64), row_at(at, 17, np.int32), row_at(at, 18, np.uint8), row_at(at, 19, np.uint8),
-        row_at(at, 20, np.int64), row_at(at, 21, np.int64), row_at(at, 22, np.int64), row_at(at, 23, np.uint8),
-        row_at(at, 24, np.uint8),
-    )  # fmt: skip
+_MOST_LOCKED = 1 << 12
+"""Swept entries, or bytes of an event, that are no reason to give Python's lock away."""
 
 
 @inlined
@@ -179,7 +97,8 @@ def _sweep_one(event, segment, truths, has_patterns, last):
 
 
 @forced
-def _number_code(value, remainder, attribute, kind, segment):
+def number_code(value, remainder, attribute, kind, segment):
+    """The code of a number, and of what a double misses of it (`encoding.split`)."""
     slot = attribute * segment.base.shape[1] + kind
     return segment.base[attribute, kind] + code_of(
         value, remainder, segment.constants, segment.remainders, segment.firsts[slot], segment.lasts[slot],
@@ -189,10 +108,11 @@ def _number_code(value, remainder, attribute, kind, segment):
 
 
 @forced
-def _double_code(value, attribute, kind, segment):
+def double_code(value, attribute, kind, segment):
+    """The code of a double, be it none at all."""
     if value != value:
-        return _number_code(np.inf, 1, attribute, kind, segment)
-    return _number_code(value, 0, attribute, kind, segment)
+        return number_code(np.inf, 1, attribute, kind, segment)
+    return number_code(value, 0, attribute, kind, segment)
 
 
 @forced
@@ -224,6 +144,11 @@ def _entries(table, partition, event, segment, truths, has_patterns, found):
         if count:
             if has_patterns:
                 told = text_decide(start, count, 0, codes, segment.nodes, truths)
+            elif count == 1:
+                # Most entries that are left have one test besides their table's and its pivot's.
+                packed, targets = segment.nodes[start, 0], segment.nodes[start, 3]
+                yes = atom(packed & 0xFF, segment.nodes[start, 1], segment.nodes[start, 2], codes[packed >> 8, 0])
+                told = np.int64(((targets >> 16 if yes else targets) & 0xFFFF) == 1)
             else:
                 told = np.int64(decide(start, count, 0, codes, segment.nodes))
         if told == 0:
@@ -244,7 +169,7 @@ def _entries(table, partition, event, segment, truths, has_patterns, found):
 
 
 @forced
-def _match(event, segment, has_patterns):
+def match_event(event, segment, has_patterns):
     """All subscriptions that an event's codes match, ascending and distinct, into its `out`; gives how many, VERIFY, or
     what is needed, less than 0, where there is no room for all with their repetitions. The event is left as it is
     then."""
@@ -273,7 +198,7 @@ def _match(event, segment, has_patterns):
         return np.int64(VERIFY)
     if found > len(out):
         return -found
-    _put_back(event, has_patterns)
+    put_back(event, has_patterns)
     for i in range(1, found):
         if out[i] < out[i - 1]:
             sort_integers(out[:found])
@@ -287,7 +212,7 @@ def _match(event, segment, has_patterns):
 
 
 @forced
-def _put_back(event, has_patterns):
+def put_back(event, has_patterns):
     """What an event without attributes has."""
     for row in range(len(event.blank)):
         event.codes[row, 0] = event.blank[row]
@@ -297,7 +222,7 @@ def _put_back(event, has_patterns):
 
 
 @inner
-def _scan(event, segment):
+def scan(event, segment):
     """Find the literals that occur in the event's texts."""
     automaton = automaton_at(event.automaton)
     stamp = event.counts[SCANNED] + 1
@@ -319,13 +244,31 @@ def _scan(event, segment):
     event.hit_start[2 * slots] = count
 
 
+@forced
+def is_long(size, segment):
+    """Whether matching an event may take so long that other threads should go on meanwhile, given the bytes that are
+    to be read. Giving Python's lock away and waiting for it costs less than a tenth of that then."""
+    if size > _MOST_LOCKED or len(segment.first_literal) > 1:
+        return True
+    is_swept = len(segment.pivot) > 0 and segment.keys[0, 0] < 0
+    return is_swept and segment.partition_entry[segment.table_partition[0] + 1] > _MOST_LOCKED
+
+
+@forced
+def give_ids(count, event, ids, found):
+    """Add the ids of what an event matches to a list, and give what was told."""
+    for place in range(count):
+        append_item(found, ids, np.int64(event.out[place]))
+    return count
+
+
 @kernel
 def match_one(segment_address: Int64, event_address: Int64, is_again: Flag):
     """All subscriptions that one event matches, ascending and distinct, into its `out`: gives how many. It gives VERIFY
     where its requests must be verified, and where there is no room for what it matches how much is needed, less than 0;
     it is to be called again then."""
-    segment = segment_at(addresses_at(segment_address, _SEGMENT_FIELDS))
-    event = event_at(addresses_at(event_address, _EVENT_FIELDS))
+    segment = segment_at(addresses_at(segment_address, SEGMENT_FIELDS))
+    event = event_at(addresses_at(event_address, EVENT_FIELDS))
     has_patterns = len(segment.first_literal) > 1
     if is_again:
         if has_patterns:
@@ -334,15 +277,15 @@ def match_one(segment_address: Int64, event_address: Int64, is_again: Flag):
         for attribute in range(len(event.kinds)):
             kind = event.kinds[attribute]
             if kind:
-                event.codes[attribute, 0] = _double_code(event.numbers[attribute], attribute, kind - 1, segment)
+                event.codes[attribute, 0] = double_code(event.numbers[attribute], attribute, kind - 1, segment)
                 event.kinds[attribute] = 0
         if has_patterns:
-            _scan(event, segment)
-    return _match(event, segment, has_patterns)
+            scan(event, segment)
+    return match_event(event, segment, has_patterns)
 
 
 @forced
-def _text_code(data, first, last, attribute, segment, reader):
+def text_code(data, first, last, attribute, segment, reader):
     """The code of a string of an event."""
     place = attribute * segment.base.shape[1] + STRING_KIND
     return np.int32(
@@ -356,7 +299,7 @@ def _text_code(data, first, last, attribute, segment, reader):
 
 
 @forced
-def _take_text(first, last, slot, event, segment, reader):
+def take_text(first, last, slot, event, segment, reader):
     """Make what stands in the event's texts that of a slot; False where its lower case must be made first."""
     if reader.folds[slot] and changes(event.text_data, first, last, reader.changed):
         return False
@@ -364,83 +307,3 @@ def _take_text(first, last, slot, event, segment, reader):
     event.is_text[2 * slot + 1] = 1
     event.codes[len(segment.sizes) + slot, 0] = 2 * slot + 1
     return True
-
-
-@forced
-def _code_text(content, first, length, attribute, slot, to, event, segment, reader):
-    """Code a string of an event, which stands in its JSON or, where the length is below 0, has escapes there; if it has
-    a slot, it is written to the event's texts. Gives where these end, or LEFT."""
-    data, last = content, first + length
-    if length < 0:
-        last = unescape(content, first, first - length, event.text_data, to)
-        data, first, to = event.text_data, to, last
-    event.codes[attribute, 0] = _text_code(data, first, last, attribute, segment, reader)
-    if slot < 0:
-        return to
-    if length >= 0:
-        copy_bytes(data, first, length, event.text_data, to)
-        first, last, to = to, to + length, to + length
-    return to if _take_text(first, last, slot, event, segment, reader) else np.int64(LEFT)
-
-
-@forced
-def _code_json(content, event, segment, reader):
-    """Read an event's JSON and code it; gives 0, or LEFT."""
-    names = Names(reader.table, reader.parents, reader.attributes, reader.inner, reader.key_starts, reader.keys)
-    found = Found(reader.lines, reader.kinds, reader.bits, reader.lengths)
-    for attribute in range(len(reader.kinds)):
-        reader.kinds[attribute, 0] = MISSING
-    for node in range(len(reader.seen)):
-        reader.seen[node] = 0
-    if read_object(content, 0, len(content), 0, names, found, reader.seen, reader.stack) != EVENT:
-        return np.int64(LEFT)
-    to = np.int64(0)
-    for attribute in range(len(reader.kinds)):
-        kind, bits = reader.kinds[attribute, 0], reader.bits[attribute, 0]
-        if kind == MISSING or kind == NULL:
-            continue
-        if kind > RECORD or reader.left_if_there[attribute]:
-            return np.int64(LEFT)
-        if kind == RECORD:
-            continue
-        if kind == STRING:
-            length, slot = np.int64(reader.lengths[attribute, 0]), np.int64(reader.slot_of[attribute])
-            to = _code_text(content, bits, length, attribute, slot, to, event, segment, reader)
-            if to < 0:
-                return np.int64(LEFT)
-        elif kind == DOUBLE:
-            event.codes[attribute, 0] = _double_code(np.int64(bits).view(np.float64), attribute, NUMBER_KIND, segment)
-        else:
-            value, remainder = split(np.int64(bits))
-            where = NUMBER_KIND if kind == INTEGER else BOOLEAN_KIND
-            event.codes[attribute, 0] = _number_code(value, remainder, attribute, where, segment)
-    for place in range(len(reader.event_text)):
-        attribute = reader.event_text[place]
-        end = write_text(
-            content, 0, len(content), event.text_data, to, reader.text_keys, reader.text_key_first,
-            reader.text_is_object,
-        )  # fmt: skip
-        if end < 0:
-            return np.int64(LEFT)
-        event.codes[attribute, 0] = _text_code(event.text_data, to, end, attribute, segment, reader)
-        slot = np.int64(reader.slot_of[attribute])
-        if slot >= 0 and not _take_text(to, end, slot, event, segment, reader):
-            return np.int64(LEFT)
-    return np.int64(0)
-
-
-@kernel
-def match_json(address: Int64, length: Int64, segment_address: Int64, event_address: Int64, reader_address: Int64):
-    """As `match_one` for an event's JSON, which lies at an address; LEFT where Python must read it. There is room for
-    twice that many bytes in the event's texts."""
-    segment = segment_at(addresses_at(segment_address, _SEGMENT_FIELDS))
-    event = event_at(addresses_at(event_address, _EVENT_FIELDS))
-    reader = _reader_at(addresses_at(reader_address, _READER_FIELDS))
-    content = bytes_at(address, length)
-    has_patterns = len(segment.first_literal) > 1
-    if _code_json(content, event, segment, reader) < 0:
-        _put_back(event, has_patterns)
-        return np.int64(LEFT)
-    if has_patterns:
-        _scan(event, segment)
-    return _match(event, segment, has_patterns)

@@ -89,7 +89,7 @@ class Encoder:
         self.names = names
         self._spaces = spaces
         self._numbers = [[self._number_space(a, kind) for kind in range(KINDS)] for a in range(len(names))]
-        self._number_of_name = {name: number for number, name in enumerate(names)}
+        self.number_of_name = {name: number for number, name in enumerate(names)}
         self._local = threading.local()
         self.firsts = np.array([space.first for row in self._numbers for space in row], dtype=np.int64)
         self.lasts = np.array([space.last for row in self._numbers for space in row], dtype=np.int64)
@@ -114,6 +114,11 @@ class Encoder:
             for slot, a in enumerate(texts.attribute.tolist())
             if isinstance(default := self._defaults.get(a), str)
         ]
+
+    @property
+    def has_default_texts(self) -> bool:
+        """Whether patterns are asked of a text that an event lacks."""
+        return bool(self._default_texts)
 
     @property
     def rows(self) -> int:
@@ -179,20 +184,20 @@ class Encoder:
 
     def encode_event(self, event: Mapping[str, Any]) -> EncodedEvent:
         """One event for the kernel that matches single events. Numbers are left to the kernel to search for."""
-        one = getattr(self._local, "event", None) or self.buffers()
+        one = self.buffers()
         try:
             if self.pattern_attributes:
                 self._encode_texts(event, one)
             else:
                 self._encode_values(event, one)
         except BaseException:
-            self._local.event = None  # it holds half an event
+            one.clear()
             raise
         return one
 
     def _encode_values(self, event: Mapping[str, Any], one: EncodedEvent) -> None:
         codes, kinds, numbers = one.codes, one.kinds, one.numbers
-        find, words = self._number_of_name.get, self._words
+        find, words = self.number_of_name.get, self._words
         for name, value in event.items() if len(event) <= self._most_named else self._named(event):
             attribute = find(name)
             if attribute is None or value is None:
@@ -216,7 +221,7 @@ class Encoder:
         """The same for a segment with patterns, which texts and lists are asked for besides."""
         codes, kinds, numbers = one.codes, one.kinds, one.numbers
         find, words, slot_of, ignores_case = (
-            self._number_of_name.get, self._words, self.slot_of, self.patterns.ignores_case
+            self.number_of_name.get, self._words, self.slot_of, self.patterns.ignores_case
         )  # fmt: skip
         one.no_texts()
         if has_dense := self.patterns.has_dense:

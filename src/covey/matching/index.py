@@ -614,22 +614,23 @@ class Index:
             event = Decoded(self._schema.decode(event), event)
         if (plain := state.plain) is not None:
             # As below; what is asked for at every event costs as much as matching it.
-            if len(plain) == 1:
-                return plain[0].segment.match_ids(event, plain[0].deleted, self._integers)
-            return [id for one in plain for id in one.segment.match_ids(event, one.deleted, self._integers)]
+            found: list[Any] = []
+            for one in plain:
+                one.segment.match_event(event, one.deleted, self._integers, found)
+            return found
         if state.only_spark:
             check_only_spark(state.only_spark, event)
         sealed, head = state.sealed, state.head
         if head and (state.compiled.head is not None or state.compiled.is_worth_it(state.weight)):
             sealed, head = (*sealed, self._compiled_head(state)), {}
-        found: list[Any] = []
+        found = []
         if sealed:
             # Plain events go as they are; dotted names may stand for nested records.
             values = row(event, state.attributes) if state.nested or state.terms else event
             if state.terms:
                 values = with_terms(values, state.terms, self._options.defaults_in_force, event)
             for one in sealed:
-                found += one.segment.match_ids(values, one.deleted, self._integers)
+                one.segment.match_event(values, one.deleted, self._integers, found)
         for id, waiting in head.items():
             if matches(waiting.condition, event, semantics=self._semantics, defaults=self._defaults):
                 found.append(int(id) if self._integers else id)
@@ -732,10 +733,8 @@ class Index:
             sealed = (*sealed, state.compiled.head)
         found: list[Any] = []
         for one in sealed:
-            ids = one.segment.match_json(data, one.deleted, self._integers)
-            if ids is None:
+            if not one.segment.match_json(data, one.deleted, self._integers, found):
                 return None
-            found += ids
         return found if sealed else None
 
     def match_json_lines(

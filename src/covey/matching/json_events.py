@@ -19,23 +19,20 @@ from covey.filters.terms import EVENT_TEXT, is_path, is_presence, term_of
 from covey.kernels import on_demand
 from covey.matching.coding import CodeSpaces
 from covey.matching.encoding import Encoder
-from covey.matching.one_event import EncodedEvent
+from covey.matching.one_event import Call
 from covey.matching.text_index import changed_by_lower_case
 
 _segments = on_demand("segments")
-_single = on_demand("single")
+_single_json = on_demand("single_json")
 _json_lines = on_demand("json_lines")
 _event_texts = on_demand("event_texts")
 
-_HEADER = bytes.__basicsize__ - 1
-"""Where the content of Python's `bytes` begins. A kernel takes a number in a third of the time that it takes to ask an
-object for its buffer."""
 _NO_KEY = "\0"
 """How the names of what is no attribute begin here; no key of JSON does that is read by the kernel."""
 
 
-def json_reader(names: list[str], spaces: CodeSpaces, encoder: Encoder) -> JsonReader | None:
-    """How events are read for a segment; None where Python must read them all."""
+def json_reader(names: list[str], spaces: CodeSpaces, encoder: Encoder, segment: int) -> JsonReader | None:
+    """How events are read for a segment, whose addresses lie at `segment`; None where Python must read them all."""
     if encoder.patterns.has_dense:
         return None
     inside: dict[str, None] = {}
@@ -46,14 +43,15 @@ def json_reader(names: list[str], spaces: CodeSpaces, encoder: Encoder) -> JsonR
         if is_presence(name) or term.value(lambda _: None) is not None:
             return None
         inside.update(dict.fromkeys(term.attributes()))
-    return JsonReader(names, list(inside), spaces, encoder)
+    return JsonReader(names, list(inside), spaces, encoder, segment)
 
 
 class JsonReader:
     """Reads events for one segment; its threads have room of their own. Where an attribute is there that is `inside` a
     term, an event is left."""
 
-    def __init__(self, names: list[str], inside: list[str], spaces: CodeSpaces, encoder: Encoder) -> None:
+    def __init__(self, names: list[str], inside: list[str], spaces: CodeSpaces, encoder: Encoder, segment: int) -> None:
+        self._encoder, self._segment = encoder, segment
         known = set(names)
         read = [name if is_path(name) else f"{_NO_KEY}{number}" for number, name in enumerate(names)]
         read += [name for name in inside if name not in known]
@@ -72,16 +70,24 @@ class JsonReader:
         self._ordered = ordered
         self._local = threading.local()
 
-    def match(self, data: bytes, segment: int, event: EncodedEvent) -> int:
-        """How many matches are in the event's `out`, or what the kernel says instead. `segment` is where its addresses
-        lie."""
-        room: _Room | None = getattr(self._local, "room", None)
-        if room is None:
-            room = self._local.room = _Room(self._tree, self._texts, self._ordered, self._facts)
-        if 2 * len(data) > event.text_room:
-            event.make_text_room(4 * len(data))
-        found: int = _single.match_json(id(data) + _HEADER, len(data), segment, event.address, room.address)
-        return found
+    def match(self, data: bytes, deleted: NDArray[np.uint8], ids: list[Any], found: list[Any]) -> int:
+        """Add what an event matches to what was found, of the `ids` by ordinal; gives how many they are, or what the
+        kernel says instead."""
+        call: Call | None = getattr(self._local, "call", None)
+        if call is None:
+            call = self._new_call()
+        if call.event.deleted is not deleted:
+            call.event.take_deleted(deleted)
+        told = call.kernel(id(data), id(ids), id(found), call.at)
+        if told == _single_json.NO_ROOM:
+            call.event.make_text_room(4 * len(data))
+            told = call.kernel(id(data), id(ids), id(found), call.at)
+        return told
+
+    def _new_call(self) -> Call:
+        room = self._local.room = _Room(self._tree, self._texts, self._ordered, self._facts)
+        call = self._local.call = Call(_single_json.match_json, self._encoder.buffers(), self._segment, room.address)
+        return call
 
 
 class _Room:
@@ -91,7 +97,7 @@ class _Room:
         self, tree: Any, texts: tuple[NDArray[Any], ...], ordered: NDArray[np.uint8], facts: tuple[NDArray[Any], ...]
     ) -> None:
         count = len(tree.names)
-        self._arrays = _single.Reader(
+        self._arrays = _single_json.Reader(
             *tree.arrays, *texts, ordered, np.zeros(1, np.uint8), np.zeros((count, 1), np.uint8),
             np.zeros((count, 1), np.int64), np.zeros((count, 1), np.int32), np.zeros(tree.nodes, np.int64),
             np.zeros(_json_lines.MOST_LEVELS, np.int64), *facts, np.zeros(_event_texts.MOST_KEYS, np.int64),

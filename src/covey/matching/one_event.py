@@ -7,6 +7,8 @@ Python writes only what an event brings. Writing to `array` is faster than to Nu
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +37,8 @@ class EncodedEvent:
         attributes, slots = len(missing), texts.slots
         self._attributes = attributes
         blank = np.concatenate((missing, np.arange(0, 2 * slots, 2, dtype=np.int32)))
-        self.codes = array("i", blank.tobytes())
+        self._blank = blank.tobytes()
+        self.codes = array("i", self._blank)
         self.kinds = array("b", bytes(attributes))
         self.numbers = array("d", bytes(8 * attributes))
         self.out = array("i", bytes(4 * _FIRST_ROOM))
@@ -65,6 +68,12 @@ class EncodedEvent:
         self._addresses: NDArray[np.int64] = _segments.addresses(self._arrays)
         self.address: int = self._addresses.ctypes.data
         """Where kernels find all that."""
+
+    def clear(self) -> None:
+        """What was written of an event is undone."""
+        self.codes[:] = array("i", self._blank)
+        self.kinds[:] = array("b", bytes(self._attributes))
+        self._is_text[:] = bytes(len(self._is_text))
 
     def take_deleted(self, deleted: NDArray[np.uint8]) -> None:
         """Which subscriptions are gone."""
@@ -140,6 +149,19 @@ class EncodedEvent:
     def forget(self) -> None:
         """The next event is another."""
         self.know(_NOTHING_KNOWN)
+
+
+class Call:
+    """A kernel that reads an event and gives ids itself, and what it is called with in one thread: where the addresses
+    of a segment, an event and a reader lie. What lies there must outlive this, the event aside."""
+
+    __slots__ = ("_parts", "at", "event", "kernel")
+
+    def __init__(self, kernel: Any, event: EncodedEvent, segment: int, reader: int) -> None:
+        self.kernel: Callable[..., int] = kernel.load()  # a call of its own costs a kernel as much as 100 ns of work
+        self.event = event
+        self._parts = np.array([segment, event.address, reader], dtype=np.int64)
+        self.at = int(self._parts.ctypes.data)
 
 
 def _view(given: array[int] | array[float] | bytearray, kind: type) -> NDArray[np.generic]:

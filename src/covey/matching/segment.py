@@ -24,12 +24,12 @@ from covey.filters.values import Scalar
 from covey.kernels import on_demand
 from covey.kernels.opcodes import DENSE, NOT_RANGE, PATTERN, VERIFIED
 from covey.matching.coding import CodeSpaces, code_spaces
+from covey.matching.dict_events import DictReader, dict_reader
 from covey.matching.encoding import PADDING, Encoded, Encoder
 from covey.matching.joining import KEPT_FLAT
 from covey.matching.json_events import JsonReader, json_reader
 from covey.matching.literals import needs_of
 from covey.matching.lowering import Flat, Lowering
-from covey.matching.one_event import EncodedEvent
 from covey.matching.options import BuildOptions
 from covey.matching.pattern_values import knowledge
 from covey.matching.strict_terms import with_inner_attributes
@@ -175,53 +175,63 @@ class Segment:
         """Make what is otherwise made when it is first needed: for threads that nobody waits for."""
         _ = self.ordinals, self.asked_of_all, self.address
 
-    def match_ids(self, event: Mapping[str, Any], deleted: NDArray[np.uint8], integers: bool) -> list[Any]:
-        """The ids of the subscriptions that one event (flat, dotted names) matches, in their order, as they went in."""
-        encoded = self.encoder.encode_event(event)
-        if encoded.deleted is not deleted:
-            encoded.take_deleted(deleted)
-        found = _single.match_one(self.address, encoded.address, False)
-        if found > 0:
-            ids: list[Any] = self.integer_list if integers else self.id_list
-            return [ids[ordinal] for ordinal in encoded.out[:found]]
-        return [] if not found else self._ids_again(encoded, found, integers)
-
-    def _ids_again(self, encoded: EncodedEvent, found: int, integers: bool) -> list[Any]:
-        found = self._match_again(encoded, found)
-        ids: list[Any] = self.integer_list if integers else self.id_list
-        return [ids[ordinal] for ordinal in encoded.out[:found]]
-
-    def _match_again(self, encoded: EncodedEvent, found: int) -> int:
-        """How many subscriptions an event matches, once there is room for them and what it asks for is verified."""
-        while found < 0:
-            if found == _single.VERIFY:
-                self.encoder.patterns.verify_event(encoded)
-            else:
-                encoded.make_room(-found)
-            found = _single.match_one(self.address, encoded.address, True)
-        encoded.forget()
-        return found
+    @cached_property
+    def dict_reader(self) -> DictReader | None:
+        """Events as dicts; None where what is tested needs Python."""
+        return dict_reader(self.names, self.spaces, self.encoder, self.address)
 
     @cached_property
     def json_reader(self) -> JsonReader | None:
         """Events as JSON; None where what is tested needs Python."""
-        return json_reader(self.names, self.spaces, self.encoder)
+        return json_reader(self.names, self.spaces, self.encoder, self.address)
 
-    def match_json(self, data: bytes, deleted: NDArray[np.uint8], integers: bool) -> list[Any] | None:
-        """As `match_ids` for an event's JSON; None where Python must read it."""
-        reader = self.json_reader
-        if reader is None:
-            return None
-        encoded = self.encoder.buffers()
+    def match_event(
+        self, event: Mapping[str, Any], deleted: NDArray[np.uint8], integers: bool, found: list[Any]
+    ) -> None:
+        """Add the ids of the subscriptions that one event (flat, dotted names) matches, in their order, as they went
+        in."""
+        ids: list[Any] = self.integer_list if integers else self.id_list
+        if type(event) is dict and (reader := self.dict_reader) is not None:
+            told = reader.match(event, deleted, ids, found)
+            if told >= 0:
+                return
+            if told != _single.LEFT:
+                self._match_again(told, ids, found)
+                return
+        encoded = self.encoder.encode_event(event)
         if encoded.deleted is not deleted:
             encoded.take_deleted(deleted)
-        found = reader.match(data, self.address, encoded)
-        if found > 0:
-            ids: list[Any] = self.integer_list if integers else self.id_list
-            return [ids[ordinal] for ordinal in encoded.out[:found]]
-        if found == _single.LEFT:
-            return None
-        return [] if not found else self._ids_again(encoded, found, integers)
+        told = _single.match_one(self.address, encoded.address, False)
+        if told >= 0:
+            found += [ids[ordinal] for ordinal in encoded.out[:told]]
+        else:
+            self._match_again(told, ids, found)
+
+    def match_json(self, data: bytes, deleted: NDArray[np.uint8], integers: bool, found: list[Any]) -> bool:
+        """As `match_event` for an event's JSON; False where Python must read it."""
+        reader = self.json_reader
+        if reader is None:
+            return False
+        ids: list[Any] = self.integer_list if integers else self.id_list
+        told = reader.match(data, deleted, ids, found)
+        if told < 0:
+            if told == _single.LEFT:
+                return False
+            self._match_again(told, ids, found)
+        return True
+
+    def _match_again(self, told: int, ids: list[Any], found: list[Any]) -> None:
+        """The same for the event of this thread, once there is room for what it matches and what it asks for is
+        verified."""
+        encoded = self.encoder.buffers()
+        while told < 0:
+            if told == _single.VERIFY:
+                self.encoder.patterns.verify_event(encoded)
+            else:
+                encoded.make_room(-told)
+            told = _single.match_one(self.address, encoded.address, True)
+        encoded.forget()
+        found += [ids[ordinal] for ordinal in encoded.out[:told]]
 
     def match_chunk(
         self, columns: Columns, encoded: Encoded, first: int, last: int, deleted: NDArray[np.uint8] | None = None
