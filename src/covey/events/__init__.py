@@ -3,7 +3,7 @@
 May import `covey.filters`, `covey.errors` and `covey.limits`. Knows nothing of filters' text, indexes or brokers.
 """
 
-from covey.events.columns import Batch, Columns, Piece, PieceType, columns, row
+from covey.events.columns import Batch, Columns, Piece, PieceType, columns, is_flat, row
 from covey.events.json_lines import BadLine, parse_json, read_json_lines
 from covey.events.limits import EventLimits
 from covey.events.meaning import Meaning
@@ -24,6 +24,7 @@ __all__ = [
     "Schema",
     "columns",
     "flatten",
+    "is_flat",
     "parse_json",
     "parse_xml",
     "read_json_lines",

@@ -44,6 +44,7 @@ Source: TypeAlias = "Batch | ByteBatch"
 
 _NO_DEFAULTS: Mapping[str, Scalar] = {}
 _PLAIN = frozenset((float, int, str, bool))
+_PLAIN_OR_NULL = _PLAIN | {type(None)}
 
 
 def columns(
@@ -159,6 +160,11 @@ def _attribute(event: Mapping[str, Any], name: str) -> Value | None:
         return attribute_value(event, name)
     except (TypeError, ValueError, OverflowError) as error:
         raise EventError(f"attribute {name!r}: {error}") from None
+
+
+def is_flat(event: Mapping[str, Any]) -> bool:
+    """Whether an event's values are all plain, so that it is its own row."""
+    return _PLAIN_OR_NULL.issuperset(map(type, event.values()))
 
 
 def row(event: Mapping[str, Any], names: Iterable[str], schema: Schema | None = None) -> dict[str, Value]:

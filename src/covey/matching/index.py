@@ -36,7 +36,7 @@ from covey.errors import (
     UnknownIdError,
     skips,
 )
-from covey.events import Schema, columns, row
+from covey.events import Schema, columns, is_flat, row
 from covey.events.byte_batches import ByteBatch
 from covey.events.columns import Batch, Source
 from covey.events.json_lines import BadLine, parse_json
@@ -625,8 +625,11 @@ class Index:
             sealed, head = (*sealed, self._compiled_head(state)), {}
         found = []
         if sealed:
-            # Plain events go as they are; dotted names may stand for nested records.
-            values = row(event, state.attributes) if state.nested or state.terms else event
+            values = event
+            if (state.nested or state.terms) and not (
+                type(event) is dict and is_flat(event) and state.term_names.isdisjoint(event)
+            ):
+                values = row(event, state.attributes)  # dotted names may stand for nested records
             if state.terms:
                 values = with_terms(values, state.terms, self._options.defaults_in_force, event)
             for one in sealed:

@@ -151,6 +151,11 @@ class State:
         return tuple(term_of(name) for name in self.names if not is_path(name))
 
     @cached_property
+    def term_names(self) -> frozenset[str]:
+        """Their names: no attribute is taken for one of them."""
+        return frozenset(term.name for term in self.terms)
+
+    @cached_property
     def only_spark(self) -> tuple[str, ...]:
         """All that only Spark computes: events must bring it."""
         return tuple(name for name in self.names if name.startswith(SPARK_ONLY))
