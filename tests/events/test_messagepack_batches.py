@@ -178,3 +178,41 @@ def test_an_index_matches_messages_as_it_matches_events() -> None:
     assert index.match_messagepack([messages[0], b"\x01", b""], bad=bad).to_pylist() == wanted[:1]
     assert [line.line for line in bad] == [2, 3]
     assert index.match_messagepack([]).to_pylist() == []
+
+
+FILTERS = (
+    "a > 3", "a = 'x' AND b < 2", "b IN ('x', 'y')", "a.b = 1", "a IS NULL", "NOT (a >= 0)", "b = 'é' OR a = 1.5",
+    "`0` = 1", "a LIKE '%x%'", "a + 1 > 4", "m < 5 AND n IS NOT NULL",
+)  # fmt: skip
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    st.lists(st.sampled_from(FILTERS[:8]) | st.sampled_from(FILTERS), min_size=1, max_size=12),
+    st.lists(st.dictionaries(keys | st.sampled_from(["\0000", "\0001", "\0009"]), values, max_size=5), max_size=6),
+    st.sets(st.integers(0, 11), max_size=3),
+)
+def test_a_few_maps_meet_what_their_events_meet(texts: list[str], given: list[dict[str, Any]], gone: set[int]) -> None:
+    index = covey.Index()
+    index.add_many((number, text) for number, text in enumerate(texts))
+    for number in gone:
+        if number < len(texts):
+            index.remove(number)
+    index.compact()
+    messages = [encode(event) for event in given]
+    try:
+        events = [parse_messagepack(message) for message in messages]
+        wanted = [index.match(event) for event in events]
+    except EventError:
+        return
+    assert index.match_messagepack(messages).to_pylist() == wanted
+    assert [index.match_messagepack([message]).to_pylist() for message in messages] == [[one] for one in wanted]
+
+
+def test_a_few_maps_may_match_more_than_there_is_room_for() -> None:
+    index = covey.Index()
+    index.add_many((number, f"a > {number % 3}") for number in range(3_000))
+    index.compact()
+    messages = [encode({"a": 9}), encode({"a": 0}), encode({"a": 1})]
+    assert list(map(len, index.match_messagepack(messages).to_pylist())) == [3_000, 0, 1_000]
+    assert list(map(len, index.match_messagepack(messages[1:]).to_pylist())) == [0, 1_000]

@@ -54,6 +54,36 @@ def test_a_frame_is_an_array_of_messages_in_msgpack_or_json() -> None:
     assert decode_client('[["Subscribe", 1, "cheap", "price < 10"], ["Publish", 2, [["Publication", {"price": 5}]]]]', LIMITS) == messages  # fmt: skip  # noqa: E501
 
 
+VALUES = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(max_size=5) | st.floats()
+SAID = st.dictionaries(st.sampled_from(["a", "b.c", "covey", "é"]), VALUES | st.lists(VALUES, max_size=2), max_size=4)
+MESSAGES = st.one_of(
+    st.builds(
+        lambda request, events, trace: Publish(request, [Publication(*one) for one in events], trace),
+        st.integers(-1, 2**40),
+        st.lists(st.tuples(SAID, st.booleans(), st.integers(-1, 2**62 + 1), st.sampled_from(["", "", "", "id"]))),
+        st.sampled_from(["", "x" * 55, "x" * 56]),
+    ),
+    st.builds(Credit, st.integers(0, 9)),
+    st.builds(lambda name: Subscribe(1, name, "p > 1"), st.sampled_from(["s", "s" * 2_000])),
+)
+
+
+@given(st.lists(MESSAGES, max_size=4), st.data())
+def test_a_frame_says_the_same_where_its_events_stay_bytes(messages: list[Any], data: st.DataObject) -> None:
+    written = pack(messages)
+    at = data.draw(st.integers(0, len(written)))
+    for frame in (written, written[:at], written[:at] + data.draw(st.binary(max_size=2)) + written[at + 1 :]):
+        found: list[Any] = []
+        for least in (0, len(frame) + 1):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("covey.network.frames.PACKED_BYTES", least)
+                try:
+                    found.append(repr(decode_client(frame, LIMITS)))
+                except FrameError as error:
+                    found.append((str(error), error.code))
+        assert found[0] == found[1]
+
+
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_frame_raise_a_frame_error_and_nothing_else(data: bytes) -> None:
     for decode in (decode_client, decode_peer, lambda data, _: decode_answers(data)):

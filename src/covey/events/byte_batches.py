@@ -156,6 +156,11 @@ class ByteBatch(ABC):
         """How many lines there are, events or not."""
         return len(self._starts)
 
+    @property
+    def spans(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+        """The bytes, and where each line begins and ends."""
+        return self._data, self._starts, self._ends
+
     def events(self) -> dict[int, dict[str, Any]]:
         """All events by the numbers of their lines, each read by Python: for a handful, which needs no kernel."""
         texts = (bytes(self._view[start:end]) for start, end in zip(self._starts, self._ends, strict=True))

@@ -26,7 +26,7 @@ from typing import Any
 from covey.kernels import bundle
 
 MODULES = (
-    "single_json", "single_dict", "single", "planning", "roots", "matching", "bulk_parsing", "pruning", "compiling",
+    "single_json", "single_dict", "single_maps", "single", "planning", "roots", "matching", "bulk_parsing", "pruning", "compiling",
     "splitting", "literals", "sweeping", "diagrams", "json_lines", "rectangles", "merging", "restricting",
     "messagepack", "witnesses", "encoding", "value_sets", "event_texts", "results",
     "publications", "scanning",

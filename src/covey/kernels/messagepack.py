@@ -31,7 +31,7 @@ from covey.kernels.json_lines import (
 from covey.kernels.types import FrozenBytes, Int64, Int64s
 
 _BAD = np.int64(-1)
-_SKIPPED_LEVELS = 62
+SKIPPED_LEVELS = 62
 SCALAR, ARRAY, MAP, TEXT, BINARY, OTHER = range(6)
 """What a leading byte begins."""
 
@@ -114,7 +114,7 @@ def skip(data, at, end, left):
             if depth:
                 left[depth] += 1 if left[depth] < 0 else -1
             if count:
-                if depth == _SKIPPED_LEVELS:
+                if depth == SKIPPED_LEVELS:
                     return _BAD
                 depth += 1
                 left[depth] = -2 * count if what == MAP else count
@@ -155,7 +155,7 @@ def number_of(data, at, size):
 
 
 @inner
-def _message(data, at, end, line, names, found, seen, nodes, due, left):
+def read_message(data, at, end, line, names, found, seen, nodes, due, left):
     """Read one message; gives what it is. `nodes` and `due` say of each level which it is and what members are due."""
     if at >= end:
         return LEFT
@@ -240,6 +240,6 @@ def read_maps(
 ):
     """Read messages `begin` to `stop`, of which message i is data[starts[i]:ends[i]]. `found.kinds` is MISSING."""
     nodes, due = np.zeros(MOST_LEVELS, np.int64), np.zeros(MOST_LEVELS, np.int64)
-    left = np.zeros(_SKIPPED_LEVELS + 1, np.int64)
+    left = np.zeros(SKIPPED_LEVELS + 1, np.int64)
     for line in range(begin, stop):
-        found.lines[line] = _message(data, starts[line], ends[line], line, names, found, seen, nodes, due, left)
+        found.lines[line] = read_message(data, starts[line], ends[line], line, names, found, seen, nodes, due, left)

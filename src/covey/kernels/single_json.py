@@ -84,13 +84,13 @@ class Reader(NamedTuple):
     """Which characters the lower case changes (`literals.changes`)."""
 
 
-_READER_FIELDS = len(Reader._fields)
+READER_FIELDS = len(Reader._fields)
 NO_ROOM = np.iinfo(np.int64).min
 """The event's texts need room for twice as many bytes as the JSON has."""
 
 
 @inlined
-def _reader_at(at):
+def reader_at(at):
     return Reader(
         row_at(at, 0, np.int32), row_at(at, 1, np.int32), row_at(at, 2, np.int32), row_at(at, 3, np.uint8),
         row_at(at, 4, np.int64), row_at(at, 5, np.uint8), row_at(at, 6, np.int64), row_at(at, 7, np.int32),
@@ -120,16 +120,19 @@ def _code_text(content, first, length, attribute, slot, to, event, segment, read
 
 
 @forced
-def _code_json(content, event, segment, reader):
-    """Read an event's JSON and code it; gives 0, or LEFT."""
-    names = Names(reader.table, reader.parents, reader.attributes, reader.inner, reader.key_starts, reader.keys)
-    found = Found(reader.lines, reader.kinds, reader.bits, reader.lengths)
+def begin(reader):
+    """The names that are looked for, and room for what is found of them, of which nothing is noted."""
     for attribute in range(len(reader.kinds)):
         reader.kinds[attribute, 0] = MISSING
     for node in range(len(reader.seen)):
         reader.seen[node] = 0
-    if read_object(content, 0, len(content), 0, names, found, reader.seen, reader.stack) != EVENT:
-        return np.int64(LEFT)
+    names = Names(reader.table, reader.parents, reader.attributes, reader.inner, reader.key_starts, reader.keys)
+    return names, Found(reader.lines, reader.kinds, reader.bits, reader.lengths)
+
+
+@forced
+def code_found(content, event, segment, reader):
+    """Code what was found of an event; gives where its texts end, or LEFT."""
     to = np.int64(0)
     for attribute in range(len(reader.kinds)):
         kind, bits = reader.kinds[attribute, 0], reader.bits[attribute, 0]
@@ -150,6 +153,18 @@ def _code_json(content, event, segment, reader):
             value, remainder = split(np.int64(bits))
             where = NUMBER_KIND if kind == INTEGER else BOOLEAN_KIND
             event.codes[attribute, 0] = number_code(value, remainder, attribute, where, segment)
+    return to
+
+
+@forced
+def _code_json(content, event, segment, reader):
+    """Read an event's JSON and code it; gives 0, or LEFT."""
+    names, found = begin(reader)
+    if read_object(content, 0, len(content), 0, names, found, reader.seen, reader.stack) != EVENT:
+        return np.int64(LEFT)
+    to = code_found(content, event, segment, reader)
+    if to < 0:
+        return np.int64(LEFT)
     for place in range(len(reader.event_text)):
         attribute = reader.event_text[place]
         end = write_text(
@@ -173,7 +188,7 @@ def match_json(data: Int64, ids: Int64, found: Int64, at: Int64):
     parts = addresses_at(at, 1)
     segment = segment_at(addresses_at(parts[0], SEGMENT_FIELDS))
     event = event_at(addresses_at(parts[1], EVENT_FIELDS))
-    reader = _reader_at(addresses_at(parts[2], _READER_FIELDS))
+    reader = reader_at(addresses_at(parts[2], READER_FIELDS))
     length = bytes_size(data)
     if 2 * length > len(event.text_data):
         return np.int64(NO_ROOM)

@@ -40,6 +40,7 @@ from covey.events import Schema, columns, is_flat, row
 from covey.events.byte_batches import ByteBatch
 from covey.events.columns import Batch, Source
 from covey.events.json_lines import BadLine, parse_json
+from covey.events.messagepack_batches import MessagePackMaps
 from covey.events.schema import AnySchema, as_schema
 from covey.events.tables import AnyTable, as_batch, as_event, without_nan
 from covey.events.term_columns import with_terms
@@ -78,6 +79,9 @@ _HEAD = 64
 """Subscriptions that wait in the head, matched one by one, until they become a segment; fewer where they are large."""
 _HANDFUL = 32
 """So many subscriptions are added, and so many events matched with so many of them, without waiting for kernels."""
+_FEW_MAPS = 256
+"""Events in MessagePack that are matched one after the other, where that may be: what columns cost before the first of
+them is spared."""
 _TIER = 4
 _BACKGROUND = 250
 """Merges of more subscriptions than this run in the background: whoever adds or removes one waits for no more."""
@@ -687,10 +691,27 @@ class Index:
             told(min(first + STEP, total), total)
         return Matches(total, segments, parts, integers=self._integers)
 
+    def _match_maps(self, maps: MessagePackMaps, state: State) -> Matches | None:
+        """A few events in MessagePack without columns; None where an event, or what is asked of it, needs these."""
+        if self._schema is not None or state.only_spark or state.head:
+            return None
+        parts: list[Part] = []
+        for number, one in enumerate(state.sealed):
+            found = one.segment.match_maps(maps, one.deleted)
+            if found is None:
+                return None
+            parts.append(Part(number, 0, *found))
+        segments = [one.segment for one in state.sealed]
+        return Matches(maps.line_count, segments, parts, integers=self._integers)
+
     def _match_columns(
         self, events: Source, state: State, threads: int | None, *, nan_is_missing: bool | None = None
     ) -> Matches:
         missing = self.nan_is_missing if nan_is_missing is None else nan_is_missing
+        if isinstance(events, MessagePackMaps) and events.line_count <= _FEW_MAPS and not missing:
+            found = self._match_maps(events, state)
+            if found is not None:
+                return found
         length, segments, parts = self._parts_of(events, state, threads, missing)
         return Matches(length, segments, parts, integers=self._integers)
 

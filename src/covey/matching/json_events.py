@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.events.byte_batches import name_tree
+from covey.events.messagepack_batches import MessagePackMaps
 from covey.filters.terms import EVENT_TEXT, is_path, is_presence, term_of
 from covey.kernels import on_demand
 from covey.matching.coding import CodeSpaces
@@ -24,9 +25,12 @@ from covey.matching.text_index import changed_by_lower_case
 
 _segments = on_demand("segments")
 _single_json = on_demand("single_json")
+_single_maps = on_demand("single_maps")
 _json_lines = on_demand("json_lines")
 _event_texts = on_demand("event_texts")
 
+_MATCHES = 16
+"""Matches of an event on average that there is room for."""
 _NO_KEY = "\0"
 """How the names of what is no attribute begin here; no key of JSON does that is read by the kernel."""
 
@@ -84,10 +88,31 @@ class JsonReader:
             told = call.kernel(id(data), id(ids), id(found), call.at)
         return told
 
+    def match_maps(self, maps: MessagePackMaps, deleted: NDArray[np.uint8]) -> tuple[Any, Any] | None:
+        """(offsets, ordinals) of MessagePack maps, one after the other, for a segment without patterns; None where
+        Python must read one of them, or where they match very much."""
+        event, room = self._encoder.buffers(), self._room()
+        if event.deleted is not deleted:
+            event.take_deleted(deleted)
+        data, starts, ends = maps.spans
+        offsets = np.empty(len(starts) + 1, np.int64)
+        ordinals = np.empty(_MATCHES * len(starts), np.int32)
+        done: int = _single_maps.match_maps(
+            data, starts, ends, self._segment, event.address, room.address, offsets, ordinals
+        )
+        return (offsets, ordinals[: int(offsets[-1])]) if done == len(starts) else None
+
     def _new_call(self) -> Call:
-        room = self._local.room = _Room(self._tree, self._texts, self._ordered, self._facts)
+        room = self._room()
         call = self._local.call = Call(_single_json.match_json, self._encoder.buffers(), self._segment, room.address)
         return call
+
+    def _room(self) -> _Room:
+        """This thread's."""
+        room: _Room | None = getattr(self._local, "room", None)
+        if room is None:
+            room = self._local.room = _Room(self._tree, self._texts, self._ordered, self._facts)
+        return room
 
 
 class _Room:
