@@ -26,8 +26,8 @@ from typing import Any
 from covey.kernels import bundle
 
 MODULES = (
-    "single_json", "single_dict", "single_maps", "single", "planning", "roots", "matching", "bulk_parsing", "pruning", "compiling",
-    "splitting", "literals", "sweeping", "diagrams", "json_lines", "rectangles", "merging", "restricting",
+    "single_json", "single_dict", "single_maps", "single", "planning", "roots", "matching", "bulk_parsing", "pruning",
+    "compiling", "splitting", "literals", "sweeping", "diagrams", "json_lines", "rectangles", "merging", "restricting",
     "messagepack", "witnesses", "encoding", "value_sets", "event_texts", "results",
     "publications", "scanning",
 )  # fmt: skip

@@ -91,6 +91,7 @@ NO_ROOM = np.iinfo(np.int64).min
 
 @inlined
 def reader_at(at):
+    """Views on a reader's arrays, in the order of its fields."""
     return Reader(
         row_at(at, 0, np.int32), row_at(at, 1, np.int32), row_at(at, 2, np.int32), row_at(at, 3, np.uint8),
         row_at(at, 4, np.int64), row_at(at, 5, np.uint8), row_at(at, 6, np.int64), row_at(at, 7, np.int32),

@@ -1,5 +1,5 @@
-"""A few events in MessagePack against a segment, one after the other in one call: found as `messagepack` finds attributes,
-coded and matched as `single_json` does it for JSON.
+"""A few events in MessagePack against a segment, one after the other in one call: attributes are found as `messagepack`
+finds them, coded and matched as `single_json` does it for JSON.
 """
 
 from __future__ import annotations

@@ -315,6 +315,10 @@ class ClientProtocol:
             self._say(Acknowledge(self._window.acknowledged))
         return False
 
+    def delivered_plain(self, count: int) -> None:
+        """So many deliveries without a number came, which are handed out."""
+        self._came += count
+
     def gap(self, message: Gap) -> None:
         """The broker dropped deliveries."""
         self.missed += message.deliveries

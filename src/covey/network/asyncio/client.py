@@ -19,7 +19,7 @@ import ssl
 from collections.abc import AsyncIterable, Callable, Generator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import aiohttp
 from aiohttp import WSMsgType
@@ -76,6 +76,7 @@ RENEWED_AFTER: Final = 1 / 3
 """Leases are renewed when this part of them is over."""
 _FOR_GOOD: Final = frozenset({BAD_DATA, POLICY, TOO_LARGE})
 """Close codes after which another attempt would end the same."""
+_ONLY_DELIVERIES: Final = {Deliver}
 
 
 class Client:
@@ -438,7 +439,11 @@ class Client:
         sending = asyncio.create_task(self._send_on(socket))
         try:
             while (frame := await socket.receive()).type is WSMsgType.BINARY:
-                for message in decode_answers(frame.data):
+                messages = decode_answers(frame.data)
+                if {*map(type, messages)} == _ONLY_DELIVERIES:
+                    self._deliveries.deliver_many(cast("list[Deliver]", messages))
+                    messages = []
+                for message in messages:
                     if isinstance(message, Deliver):
                         self._deliveries.deliver(message)
                     else:

@@ -41,6 +41,25 @@ class Deliveries:
 
     # Arriving
 
+    def deliver_many(self, messages: Iterable[Deliver]) -> None:
+        """As `deliver`. Nearly all of them are for one subscription and needn't be acknowledged: what deliveries of one
+        event have in common isn't made for these."""
+        inboxes, epoch, came = self.inboxes, self._protocol.epoch, 0
+        for message in messages:
+            ids = message.subscriptions
+            inbox = None if message.number or len(ids) != 1 else inboxes.get(ids[0])
+            if inbox is None:
+                self.deliver(message)
+                continue
+            came += 1
+            inbox._put(
+                Delivery(
+                    message.attributes, ids, message.publisher, message.event, message.durable, message.late, 0,
+                    message.trace, None, self, epoch, message.bytes,
+                )
+            )  # fmt: skip
+        self._protocol.delivered_plain(came)
+
     def deliver(self, message: Deliver) -> None:
         """Put what the broker sends where it belongs."""
         if not self._protocol.delivered(message):
@@ -167,6 +186,11 @@ class Deliveries:
         taken = size = 0
         for delivery in deliveries:
             arrival = delivery._arrival
+            if arrival is None:
+                if delivery._epoch == epoch:
+                    taken += 1
+                    size += delivery._bytes
+                continue
             arrival.untaken -= 1
             # A delivery of a former session grants nothing in this one.
             if not arrival.untaken and arrival.epoch == epoch:
@@ -180,10 +204,10 @@ class Deliveries:
         """Deliveries needn't come again."""
         numbers: list[int] = []
         for delivery in deliveries:
-            if delivery._acked:
+            arrival = delivery._arrival
+            if arrival is None or delivery._acked:
                 continue
             delivery._acked = True
-            arrival = delivery._arrival
             arrival.unfinished -= 1
             if arrival.number and not arrival.unfinished:
                 numbers.append(arrival.number)

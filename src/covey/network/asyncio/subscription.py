@@ -48,8 +48,11 @@ class Delivery(msgspec.Struct, eq=False):
     """Above 0 for what must be acknowledged."""
     trace: str
     """The W3C `traceparent` that it came with; empty for none."""
-    _arrival: Arrival
+    _arrival: Arrival | None
+    """None where it is alone, and needn't be acknowledged: `_epoch` and `_bytes` are all that there is to it then."""
     _deliveries: Deliveries
+    _epoch: int = 0
+    _bytes: int = 0
     _acked: bool = False
 
     def __getitem__(self, name: str) -> Any:
