@@ -120,11 +120,13 @@ def test_slots_hold_every_key() -> None:
     }
 
 
-@pytest.mark.parametrize("count", [0, 3, 200, 5000])
-def test_pairs_become_sorted_distinct_lists(count: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "many"), [(0, 300), (3, 300), (200, 300), (4_000, 300), (5_000, 300), (5_000, 9_000)]
+)
+def test_pairs_become_sorted_distinct_lists(count: int, many: int) -> None:
     rng = np.random.default_rng(count)
-    events, subscriptions = rng.integers(0, 20, count), rng.integers(0, 300, count)
-    offsets, ordinals = by_event((events << 32) | subscriptions, count, 20, 300)
+    events, subscriptions = rng.integers(0, 20, count), rng.integers(0, many, count)
+    offsets, ordinals = by_event((events << 32) | subscriptions, count, 20, many)
     for event in range(20):
         expected = sorted(set(subscriptions[events == event].tolist()))
         assert ordinals[offsets[event] : offsets[event + 1]].tolist() == expected
