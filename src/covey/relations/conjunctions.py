@@ -167,11 +167,14 @@ def conjunction_from(sets: Iterable[tuple[str, ValueSet]], meaning: Meaning = PL
     """The conjunction of one set for each of several attributes, in normal form."""
     defaults, schema = meaning.defaults, meaning.schema
     kept = []
+    present = False
     for name, given in sets:
         values = given
         if defaults:
             values = values.with_default(defaults.get(name))
-        if schema is not None or is_presence(name):
+        presence = is_presence(name)
+        present = present or presence
+        if presence or schema is not None:
             domain = domain_of(schema, name)
             values = (values.integers() if is_integer(schema, name) else values) & domain
             if values == domain:
@@ -181,7 +184,7 @@ def conjunction_from(sets: Iterable[tuple[str, ValueSet]], meaning: Meaning = PL
         if values.is_empty:
             return UNSATISFIABLE
         kept.append((name, values))
-    if any(is_presence(name) for name, _ in kept):
+    if present:
         known = with_presence(dict(kept), meaning)
         if known is None:
             return UNSATISFIABLE

@@ -220,6 +220,8 @@ def point(start: Cut, stop: Cut) -> Scalar | None:
     value: Scalar
     if start == (math.inf, 1):
         return math.nan
+    if start[0] == stop[0] and stop[1] == 1:
+        return start[0]  # type: ignore[no-any-return]
     if start[1] == 0:
         value = start[0]
     elif stop[1] == 1:

@@ -6,10 +6,11 @@ import pytest
 
 from covey.events import Meaning
 from covey.filters.semantics import SEMANTICS, Semantics, matches
+from covey.relations.conjunctions import conjunction_of
 from covey.relations.covering.bounds import INNER_BOXES, bounds_of
 from tests.random_worlds import DEFAULTS as ALL_DEFAULTS
 from tests.random_worlds import event_of, filter_of
-from tests.relations.covering.small_worlds import DEFAULTS, NAMES, Oracle, boolean
+from tests.relations.covering.small_worlds import DEFAULTS, NAMES, Oracle, boolean, conjunctive
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
@@ -46,3 +47,18 @@ def test_the_bounds_hold_for_patterns_lists_and_values_of_every_kind(semantics: 
             assert not meets or matches(hull, event, semantics=semantics, defaults=ALL_DEFAULTS)
             for box in boxes:
                 assert meets or not matches(box, event, semantics=semantics, defaults=ALL_DEFAULTS)
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+def test_what_is_a_conjunction_is_one_box(semantics: Semantics) -> None:
+    meaning = Meaning(semantics, DEFAULTS if semantics == "default" else None)
+    conjunctions = 0
+    for seed in range(400):
+        rng = random.Random(seed)
+        condition = rng.choice((boolean, conjunctive, lambda one: filter_of(one, 3)))(rng)
+        known = conjunction_of(condition, meaning)
+        if known is not None and known.satisfiable:
+            bounds = bounds_of(condition, meaning)
+            assert (bounds.hull, bounds.inner, bounds.complete) == (known, (known,), True)
+            conjunctions += 1
+    assert conjunctions > 100

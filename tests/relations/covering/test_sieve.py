@@ -13,12 +13,13 @@ from covey.events.meaning import Meaning
 from covey.events.schema import Schema
 from covey.filters import Filter
 from covey.filters.semantics import SEMANTICS, Semantics
+from covey.kernels.witnesses import BOOLEAN
 from covey.relations.conjunctions import Conjunction, conjunction_of
 from covey.relations.covering import CoveringLimits, CoveringTable
 from covey.relations.covering.bounds import bounds_of
 from covey.relations.covering.codes import code_of, spans_of
 from covey.relations.covering.sieve import WitnessSieve
-from covey.relations.covering.witnesses import WITNESSES, witnesses_of
+from covey.relations.covering.witnesses import WITNESSES, corners_meet, witnesses_of
 from covey.relations.exact import covers
 from covey.relations.predicate_sets import from_predicate
 from tests.random_worlds import filter_of
@@ -157,6 +158,30 @@ def test_the_sieve_leaves_out_what_a_witness_rules_out_and_nothing_that_covers()
                 assert other in under or not covers(filters[number], filters[other])
         left += len(over) + len(under)
     assert left < pairs
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+def test_corners_in_codes_are_those_of_the_events(semantics: Semantics) -> None:
+    rng = random.Random(9)
+    meaning = Meaning(semantics, DEFAULTS if semantics == "default" else None)
+    sieve = WitnessSieve()
+    compared = 0
+    for _ in range(400):
+        condition = rng.choice((boolean, lambda one: filter_of(one, 3)))(rng)
+        inner = bounds_of(condition, meaning).inner
+        if inner and corners_meet(inner, meaning):
+            witnesses = witnesses_of(condition, inner, meaning)
+            expected, found = sieve.coded(inner, witnesses).keys, sieve.coded(inner, (), inner).keys
+            assert expected[:1] == found[:1]
+            # Events are different where they differ for Python, to which 1 is TRUE; points where their codes are.
+            assert len(found) == WITNESSES or set(expected) <= set(found)
+            assert set(found) <= set(expected) or len(expected) == WITNESSES or _has_booleans(found)
+            compared += len(witnesses)
+    assert compared > 500
+
+
+def _has_booleans(points: Any) -> bool:
+    return any(code[0] == BOOLEAN for keys in points for _, code in keys)
 
 
 def test_a_sieve_made_anew_answers_as_before() -> None:

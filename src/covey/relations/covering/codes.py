@@ -5,6 +5,9 @@ equality is a comparison of doubles; timestamps are seconds. Codes keep the orde
 set's codes are intervals around the codes of its members, with ends as exact as doubles. So a value whose code is in
 none of a set's intervals isn't in the set. The reverse doesn't hold: two strings may share a checksum, two large
 integers a double, and an interval of strings is all strings. Codes only ever say no, which is all that a sieve needs.
+
+Filters repeat few sets, and one filter has each of its sets in boxes and in witnesses, so all that a sieve asks of a
+set is made at once and kept (`CodedSet`).
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from zlib import crc32
 
 from covey.filters.values import Value
 from covey.kernels.witnesses import BOOLEAN, LIST, MISSING, NUMBER, STRING, TIMESTAMP
+from covey.relations.covering.witnesses import ends_of
 from covey.relations.cuts import Cut, Cuts, point
 from covey.relations.value_sets import IS_FALSE, IS_LIST, IS_MISSING, IS_TRUE, ValueSet
 
@@ -29,28 +33,58 @@ Span: TypeAlias = tuple[int, float, float]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EXACT: Final = 2**53
 _WHOLE: Final = (-math.inf, math.inf)
-_KEPT_SETS: Final = 1 << 16
+_KEPT_SETS: Final = 1 << 15
+
+LISTED_VALUES: Final = 8
+"""Values of one attribute under each of which a box is listed; with more it is listed under the attribute."""
+
+
+class CodedSet:
+    """A value set in codes, not empty."""
+
+    __slots__ = ("defined", "ends", "numbers", "shown", "spans", "values")
+
+    def __init__(self, values: ValueSet) -> None:
+        self.spans = spans_of(values)
+        """Intervals that have the codes of all members."""
+        members = ends_of(values)
+        self.ends = tuple([None if member is None else code_of(member) for member in members])
+        """The codes of two members, near and far; None is "missing"."""
+        self.defined = not values.flags & IS_MISSING
+        """Whether "missing" is no member."""
+        self.shown = tuple([member is not None or not self.defined for member in members])
+        """Whether these are members."""
+        few = self.defined and len(self.spans) <= LISTED_VALUES and all(low == high for _, low, high in self.spans)
+        self.values: tuple[Code, ...] | None = tuple([(kind, low) for kind, low, _ in self.spans]) if few else None
+        """The codes of all members, where these are few."""
+        numeric = all(kind == NUMBER for kind, _, _ in self.spans)
+        self.numbers: tuple[float, float] | None = (self.spans[0][1], self.spans[-1][2]) if numeric else None
+        """The least interval around the members, where they are numbers."""
+
+
+@lru_cache(maxsize=_KEPT_SETS)
+def coded_set(values: ValueSet) -> CodedSet:
+    """A value set in codes."""
+    return CodedSet(values)
 
 
 def code_of(value: Value) -> Code:
     """The code of a value."""
+    if isinstance(value, str):
+        return STRING, float(crc32(value.encode("utf-8", "surrogatepass")))
     if isinstance(value, bool):
         return BOOLEAN, float(value)
     if isinstance(value, (int, float)):
         return NUMBER, _double(value)
-    if isinstance(value, str):
-        return STRING, float(crc32(value.encode("utf-8", "surrogatepass")))
     if isinstance(value, datetime):
         return TIMESTAMP, (value - _EPOCH).total_seconds()
     return LIST, 0.0
 
 
-@lru_cache(maxsize=_KEPT_SETS)
 def spans_of(values: ValueSet) -> tuple[Span, ...]:
     """Intervals that have the codes of all members of a set."""
-    spans: list[Span] = []
     cuts = values.numbers
-    spans += [(NUMBER, _lowest(cuts[at]), _highest(cuts[at + 1])) for at in range(0, len(cuts), 2)]
+    spans = [(NUMBER, _lowest(cuts[at]), _highest(cuts[at + 1])) for at in range(0, len(cuts), 2)]
     spans += _texts(values.strings)
     cuts = values.timestamps
     spans += [(TIMESTAMP, _instant(cuts[at]), _instant(cuts[at + 1])) for at in range(0, len(cuts), 2)]
@@ -65,6 +99,8 @@ def spans_of(values: ValueSet) -> tuple[Span, ...]:
 
 
 def _texts(cuts: Cuts) -> list[Span]:
+    if not cuts:
+        return []
     points = [point(cuts[at], cuts[at + 1]) for at in range(0, len(cuts), 2)]
     if any(value is None for value in points):
         return [(STRING, *_WHOLE)]

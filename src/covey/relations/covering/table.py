@@ -32,7 +32,8 @@ import numpy as np
 from covey.errors import DuplicateIdError, UnknownIdError
 from covey.events.meaning import Meaning
 from covey.events.schema import Schema
-from covey.filters.algebra import FALSE, Filter
+from covey.filters.algebra import FALSE, And, Filter
+from covey.filters.predicates import Predicate
 from covey.filters.semantics import Defaults, Semantics
 from covey.kernels.value_sets import COVERED, COVERS
 from covey.relations.conjunctions import UNSATISFIABLE, Conjunction, conjunction_of
@@ -41,7 +42,7 @@ from covey.relations.covering.forms import Form, Key
 from covey.relations.covering.roots import BOTH, RELATED_SIGNATURES, Results, RootStore
 from covey.relations.covering.sieve import Coded, WitnessSieve
 from covey.relations.covering.variables import RELATED_VARIABLES, RELATION_BYTES, VariableIndex
-from covey.relations.covering.witnesses import witnesses_of
+from covey.relations.covering.witnesses import corners_meet, witnesses_of
 from covey.relations.exact import DEFAULT_RELATION_LIMITS, Event, RelationLimits, decide_covers_or_show
 from covey.relations.steps import Budget, LaterError
 
@@ -307,9 +308,10 @@ class CoveringTable:
             return given, None
         schema = self._meaning.schema
         condition = given if schema is None else schema.check(given)
-        conjunction = conjunction_of(condition, self._meaning)
-        if conjunction is not None:
-            return conjunction, None
+        if _is_flat(condition):
+            conjunction = conjunction_of(condition, self._meaning)
+            if conjunction is not None:
+                return conjunction, None
         self._spend(BOOLEAN_STEPS)
         bounds = bounds_of(condition, self._meaning)
         if not bounds.hull.satisfiable or (not bounds.inner and self._decide(FALSE, condition)[0]):
@@ -531,7 +533,10 @@ class CoveringTable:
 
     def _coded(self, form: Form) -> Coded:
         """A form's boxes and witnesses."""
-        found = witnesses_of(form.key, form.bounds.inner, self._meaning)
+        inner = form.bounds.inner
+        if corners_meet(inner, self._meaning):
+            return self._sieve.coded(form.boxes, form.counterexamples, inner)
+        found = witnesses_of(form.key, inner, self._meaning)
         return self._sieve.coded(form.boxes, [*found, *form.counterexamples])
 
     def _sieve_conjunctions(self, numbers: Sequence[int]) -> None:
@@ -638,6 +643,13 @@ class CoveringTable:
     def _lone_never(self) -> Form | None:
         """What nothing meets, where it is a root: then it is the only one."""
         return self._by_key[UNSATISFIABLE] if self._never_is_root else None
+
+
+def _is_flat(condition: Filter) -> bool:
+    """Whether a filter is a conjunction of tests: then it is read as one, else as a Boolean filter that may be one."""
+    if type(condition) is And:
+        return all(isinstance(part, Predicate) for part in condition.parts)
+    return isinstance(condition, Predicate)
 
 
 def _second_row(form: Form) -> Conjunction:
