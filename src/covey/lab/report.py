@@ -125,6 +125,9 @@ def page(
         if any(outcome.verdict == word for outcome in outcomes)
     )
     size = "the papers' full size" if scale == 1 else f"{scale:g} of the papers' size"
+    missing = len(experiments) - len(finished)
+    which = "Tables and figures" if missing else "Every table and figure"
+    without = f" Not run at this size: {missing}." if missing else ""
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in machine.items())
     style = files("covey.lab").joinpath("report.css").read_text(encoding="utf-8")
     minutes = sum(done.seconds for done in finished.values()) / 60
@@ -133,8 +136,8 @@ def page(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>covey: the laboratory</title><style>{style}</style></head><body><main>"
         "<h1>The laboratory</h1>"
-        f"<p>Every table and figure of the papers, run again at {size}, seed {seed}. Of {len(outcomes)} findings: "
-        f"{counts}.{_said_by_seeds(finished, seeds)} The points took {minutes:.1f} minutes.</p>"
+        f"<p>{which} of the papers, run again at {size}, seed {seed}. Of {len(outcomes)} findings: "
+        f"{counts}.{without}{_said_by_seeds(finished, seeds)} The points took {minutes:.1f} minutes.</p>"
         "<p>A finding is shown on the paper's kind of matcher, small and plain, and beside it stands what covey's own "
         "makes of it. A verdict follows from numbers with bounds that stand in the code: <b>holds</b> in every setting "
         "of what the paper leaves open, <b>holds in this range</b> in those named, or <b>does not hold</b>, with what "
