@@ -13,18 +13,29 @@ from covey.relations.covering.roots import Box
 from covey.relations.exact import Event
 
 Key: TypeAlias = Conjunction | Filter
-"""What makes filters the same: a conjunction in normal form, else the filter's structure."""
+"""A filter as the table asks about it: a conjunction in normal form, else as it was given."""
+
+Identity: TypeAlias = Conjunction | frozenset[Conjunction] | Filter
+"""What makes filters the same: a conjunction in normal form, all branches, else the filter's structure."""
+
+
+def identity_of(key: Key, bounds: Bounds | None) -> Identity:
+    """What a filter with these bounds shares with those that are the same. Boxes know their hashes; a filter's
+    structure is gone through for it."""
+    return key if bounds is None or not bounds.complete else frozenset(bounds.inner)
 
 
 class Form:
     """A distinct filter. The first id that came with it speaks for it; the others are covered by that one."""
 
     __slots__ = (
-        "_bounds", "age", "boolean", "counterexamples", "first", "hull", "inner", "key", "number", "others", "slot",
+        "_bounds", "age", "boolean", "counterexamples", "first", "hull", "identity", "inner", "key", "number", "others",
+        "slot",
     )  # fmt: skip
 
-    def __init__(self, key: Key, bounds: Bounds | None, first: Hashable, age: int) -> None:
+    def __init__(self, key: Key, bounds: Bounds | None, identity: Identity, first: Hashable, age: int) -> None:
         self.key = key
+        self.identity = identity
         self._bounds = bounds
         self.boolean = not isinstance(key, Conjunction)
         self.first = first

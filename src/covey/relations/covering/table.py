@@ -38,7 +38,7 @@ from covey.filters.semantics import Defaults, Semantics
 from covey.kernels.value_sets import COVERED, COVERS
 from covey.relations.conjunctions import UNSATISFIABLE, Conjunction, conjunction_of
 from covey.relations.covering.bounds import Bounds, bounds_of
-from covey.relations.covering.forms import Form, Key
+from covey.relations.covering.forms import Form, Identity, Key, identity_of
 from covey.relations.covering.roots import BOTH, RELATED_SIGNATURES, Results, RootStore
 from covey.relations.covering.sieve import Coded, WitnessSieve
 from covey.relations.covering.variables import RELATED_VARIABLES, RELATION_BYTES, VariableIndex
@@ -123,7 +123,7 @@ class CoveringTable:
         self._limits = limits
         self._filters: dict[Hashable, Filter | Conjunction] = {}
         self._forms: dict[Hashable, Form] = {}
-        self._by_key: dict[Key, Form] = {}
+        self._by_identity: dict[Identity, Form] = {}
         self._numbered: list[Form | None] = []
         self._free: list[int] = []
         self._age = 0
@@ -209,9 +209,9 @@ class CoveringTable:
         given = list(subscriptions)
         self._check_ids([id for id, _ in given])
         self._budget = budget
-        insertions = self._insert_some(given)
+        insertions = self._insert_some(given, 0)
         while insertions and len(insertions) < len(given) and not self._is_late():
-            done = self._insert_some(given[len(insertions) :])
+            done = self._insert_some(given, len(insertions))
             if not done:
                 break
             insertions += done
@@ -221,27 +221,31 @@ class CoveringTable:
         self._tidy_sieve()
         return insertions
 
-    def _insert_some(self, given: list[tuple[Hashable, Filter | Conjunction]]) -> list[Insertion]:
-        """Insert from the first on what is read together: all of it, or with a budget up to a Boolean filter, since
-        what the budget doesn't reach is read in vain."""
+    def _insert_some(self, all_given: list[tuple[Hashable, Filter | Conjunction]], begin: int) -> list[Insertion]:
+        """Insert from one on what is read together: all of it, or with a budget up to a Boolean filter, since what the
+        budget doesn't reach is read in vain."""
         read: list[tuple[Key, Bounds | None]] = []
         try:
-            for _, filter in given:
+            for at in range(begin, len(all_given)):
+                _, filter = all_given[at]
                 if read and self._budget is not None and (read[-1][1] is not None or self._is_late()):
                     break
                 read.append(self._read(filter))
         except LaterError:
             pass
-        given = given[: len(read)]
+        given = all_given[begin : begin + len(read)]
         self._store.make_room_for_forms(len(self._numbered) + len(given))
         insertions: list[Insertion | None] = [None] * len(given)
         places: list[int] = []
         forms: list[Form] = []
         for place, ((id, filter), (key, bounds)) in enumerate(zip(given, read, strict=True)):
             self._filters[id] = filter
-            form = self._by_key.get(key)
+            identity = identity_of(key, bounds)
+            form = self._by_identity.get(identity)
             if form is None:
-                form = self._enter(key, bounds, id)
+                self._age += 1
+                form = self._by_identity[identity] = Form(key, bounds, identity, id, self._age)
+                self._enter(form)
                 forms.append(form)
                 places.append(place)
             else:
@@ -320,10 +324,9 @@ class CoveringTable:
             return bounds.inner[0], None
         return condition, bounds
 
-    def _enter(self, key: Key, bounds: Bounds | None, id: Hashable) -> Form:
-        """A new form: its number, its variables and its boxes."""
-        self._age += 1
-        form = self._by_key[key] = Form(key, bounds, id, self._age)
+    def _enter(self, form: Form) -> None:
+        """Give a new form its number, its variables and its boxes."""
+        key = form.key
         if self._free:
             form.number = self._free.pop()
             self._numbered[form.number] = form
@@ -338,7 +341,6 @@ class CoveringTable:
             form.hull = self._store.box(self._variables.take_all(form.bounds.hull.sets))
             if not form.is_wide or not form.bounds.complete:
                 form.inner = self._store.box(self._variables.take_all(_second_row(form).sets))
-        return form
 
     def _give_back(self, form: Form) -> None:
         for box in (form.hull, form.inner):
@@ -348,7 +350,7 @@ class CoveringTable:
             self._store.store.boolean[form.number] = 0
         self._forget_witnesses(form)
         self._unsieved.pop(form.number, None)
-        del self._by_key[form.key]
+        del self._by_identity[form.identity]
         self._numbered[form.number] = None
         self._free.append(form.number)
 
@@ -394,25 +396,26 @@ class CoveringTable:
         while len(outcomes) < len(forms):
             if outcomes and self._is_late():
                 break
-            rest = forms[len(outcomes) :] if self._budget is None else forms[len(outcomes) :][:TOGETHER]
+            begin = len(outcomes)
+            first = forms[begin]
             never = self._lone_never()
             if never is not None:
                 # All that is satisfiable covers what nothing meets; the first to come takes it.
                 self._store.count_root(-1)
                 self._never_is_root = False
-                self._store.put_under(never.number, rest[0].number)
-                (outcome,) = self._file(rest[:1])
+                self._store.put_under(never.number, first.number)
+                (outcome,) = self._file([first])
                 outcomes.append(Insertion(outcome.covered_by, (*outcome.covers, never.first)))
-            elif rest[0].boolean or rest[0].hull is None:
+            elif first.boolean or first.hull is None:
                 try:
-                    outcomes.append(self._file_one(rest[0]))
+                    outcomes.append(self._file_one(first))
                 except LaterError:
                     break
             else:
-                run = next((at for at, form in enumerate(rest) if form.boolean or form.hull is None), len(rest))
-                done = self._file_conjunctions(rest[:run])
-                outcomes += done
-                if len(done) < run:
+                end = len(forms) if self._budget is None else min(len(forms), begin + TOGETHER)
+                end = next((at for at in range(begin, end) if forms[at].boolean or forms[at].hull is None), end)
+                outcomes += self._file_conjunctions(forms[begin:end])
+                if len(outcomes) < end:
                     break
         return outcomes
 
@@ -642,7 +645,7 @@ class CoveringTable:
 
     def _lone_never(self) -> Form | None:
         """What nothing meets, where it is a root: then it is the only one."""
-        return self._by_key[UNSATISFIABLE] if self._never_is_root else None
+        return self._by_identity[UNSATISFIABLE] if self._never_is_root else None
 
 
 def _is_flat(condition: Filter) -> bool:
