@@ -83,7 +83,7 @@ from covey.routing.messages import (
     Work,
 )
 from covey.routing.overtaking import Receiver, UnderWay
-from covey.routing.packed_events import PackedDeliveries
+from covey.routing.packed_events import PackedDeliveries, PackedPublications
 from covey.routing.ranges import OWN_REQUESTS
 
 TURN_SECONDS: Final = 0.002
@@ -584,7 +584,8 @@ class Engine:
     def _event_seconds(self, session: Session, publish: Publish) -> float:
         """What an event of a session's publication will take, about: as much as those before it did."""
         cost = session.event_seconds or EVENT_SECONDS + DELIVERY_SECONDS * len(self._sessions)
-        if publish.events and publish.events[0].durable:
+        events = publish.events
+        if events.begin_durable if isinstance(events, PackedPublications) else events and events[0].durable:
             cost = max(cost, DURABLE_SECONDS)
         return max(cost, EVENTS_SECONDS / TOGETHER)
 

@@ -44,13 +44,15 @@ _BEGINS: Final = b"\x9b" + _encode(Deliver.__name__) + b"\0"
 class _Block:
     """Where the events of some bytes lie, and what is said of them. Those that were asked for are dicts."""
 
-    __slots__ = ("data", "durable", "ends", "made", "numbers", "starts")
+    __slots__ = ("data", "durable", "ends", "is_plain", "made", "numbers", "starts")
 
     def __init__(
         self, data: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64], durable: NDArray[np.uint8],
         numbers: NDArray[np.int64],
     ) -> None:  # fmt: skip
         self.data, self.starts, self.ends, self.durable, self.numbers = data, starts, ends, durable, numbers
+        self.is_plain = not durable.any()
+        """Whether none is durable, as nearly always."""
         self.made: dict[int, dict[str, Any]] = {}
 
     def event(self, at: int) -> dict[str, Any]:
@@ -176,7 +178,13 @@ class PackedPublications(Sequence[Publication]):
     def is_plain(self) -> bool:
         """Whether none of them is durable."""
         events = self.events
-        return not events.block.durable[events.first : events.last].any()
+        return events.block.is_plain or not events.block.durable[events.first : events.last].any()
+
+    @property
+    def begin_durable(self) -> bool:
+        """Whether the first of them is durable."""
+        events = self.events
+        return not events.block.is_plain and events.last > events.first and bool(events.block.durable[events.first])
 
 
 def read_publications(lists: Sequence[bytes | msgspec.Raw]) -> list[PackedPublications] | None:
