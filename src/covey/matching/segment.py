@@ -174,7 +174,7 @@ class Segment:
 
     def make_ready(self) -> None:
         """Make what is otherwise made when it is first needed: for threads that nobody waits for."""
-        _ = self.ordinals, self.asked_of_all, self.address
+        _ = self.ordinals, self.asked_of_all, self.dict_reader
 
     @cached_property
     def dict_reader(self) -> DictReader | None:
