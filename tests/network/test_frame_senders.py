@@ -93,7 +93,7 @@ async def test_nothing_is_written_past_a_frame_that_the_task_is_about() -> None:
         await gate.wait()
         await write(data)
 
-    sending._write = slowly
+    peer.send_bytes = slowly  # type: ignore[method-assign]
     running = asyncio.create_task(sending.run())
     sending.send([Confirmed(1)])
     await asyncio.sleep(0)

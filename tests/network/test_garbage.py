@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import gc
 import weakref
 from collections.abc import Iterator
 
+import aiohttp
 import pytest
+from aiohttp import web
 
 from covey.network import garbage
+from covey.network.frames import WRITTEN
 from covey.network.garbage import Garbage
-from tests.network.running import in_loop
+from covey.network.limits import NetworkLimits
+from tests.network.running import broker, in_loop, until
 
 
 class Cycle:
@@ -58,3 +63,27 @@ async def test_young_garbage_is_collected_as_ever() -> None:
         assert made
     finally:
         collector.stop()
+
+
+@in_loop
+async def test_a_session_that_is_cut_leaves_nothing_for_the_collector() -> None:
+    gc.collect()
+    gc.disable()
+    limits = NetworkLimits(heartbeat_seconds=0.2)
+    try:
+        async with asyncio.timeout(60), broker(limits=limits) as server, aiohttp.ClientSession() as http:
+            for _ in range(3):
+                socket = await http.ws_connect(f"{server.url}/v1/client", protocols=(WRITTEN,))
+                await socket.receive()
+                await socket.send_str('[["Subscribe",1,"s","x > 0"]]')
+                await socket.receive()
+                await socket.send_str('[["Publish",2,[[{"x":1}]]]]')
+                transport = socket._response.connection.transport  # type: ignore[union-attr]
+                transport.write(b"\x88\x80\x00\x00\x00\x00")  # a close frame, and nobody waits for the answer
+                transport.close()
+            await until(lambda: not server.engine.sessions)
+            await asyncio.sleep(0.5)  # a heartbeat would be sent
+            # The last one is known until somebody else says something.
+            await until(lambda: sum(isinstance(one, web.WebSocketResponse) for one in gc.get_objects()) <= 1)
+    finally:
+        gc.enable()

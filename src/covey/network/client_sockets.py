@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from aiohttp import WSMsgType, web
 
@@ -30,6 +31,9 @@ from covey.network.sockets import CLOSING_SECONDS, FrameSender
 from covey.network.standing import Standing
 from covey.network.tokens import Principal
 from covey.routing.messages import CAPABILITIES, ClientAnswer, Publish
+
+LAST_ROUNDS: Final = 3
+"""Of the loop, in which a connection that was closed is gone, where nothing was left to be sent."""
 
 log = logging.getLogger("covey.network")
 
@@ -112,7 +116,10 @@ class ClientSockets:
             )
             async with asyncio.timeout(limits.handshake_seconds):
                 await socket.prepare(request)
-            await self._talk(request, socket, caller, name)
+            try:
+                await self._talk(request, socket, caller, name)
+            finally:
+                await _let_go(request, socket)
         return socket
 
     async def _talk(self, request: web.Request, socket: web.WebSocketResponse, caller: Caller, name: str) -> None:
@@ -171,3 +178,28 @@ class ClientSockets:
                 # A client that was told waits by itself. One that goes on is read no further, what it takes included.
                 await self._engine.unpressed()
             await self._engine.room(session)
+
+
+async def _let_go(request: web.Request, socket: web.WebSocketResponse) -> None:
+    """Close a connection that its client has left, and break what would keep all that a session had until the garbage
+    collector looks at everything: a heartbeat that goes on and fails some day, the traceback of why the connection
+    couldn't be closed, and the protocol's way back to the socket."""
+    try:
+        await socket.close(drain=False)
+        rounds = LAST_ROUNDS
+        while request.transport is not None and rounds:
+            rounds -= 1
+            await asyncio.sleep(0)
+    finally:
+        error = socket.exception()
+        if error is not None:
+            error.__traceback__ = error.__context__ = None
+        if request.transport is None:
+            request.protocol.set_parser(_Nobody())  # type: ignore[arg-type]
+
+
+class _Nobody:
+    """Reads what comes after the end."""
+
+    def feed_data(self, data: bytes) -> tuple[bool, bytes]:
+        return True, data

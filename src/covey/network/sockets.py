@@ -45,7 +45,6 @@ class FrameSender(Generic[Message]):
     ) -> None:
         self._socket = socket
         self._codec = codec
-        self._write: Any = socket.send_bytes if codec.binary else self._send_text
         self._transport = transport if isinstance(transport, asyncio.WriteTransport) else None
         """Says whether something waits that was written; None where that can't be known."""
         self._is_sending = False
@@ -97,7 +96,7 @@ class FrameSender(Generic[Message]):
             or transport.is_closing() or transport.get_write_buffer_size()
         ):  # fmt: skip
             return False
-        writing = self._write(data)
+        writing: Any = self._write(data)
         try:
             # With nothing in the transport's buffer it has nothing to wait for.
             writing.send(None)
@@ -157,5 +156,8 @@ class FrameSender(Generic[Message]):
         finally:
             self.drop()
 
-    async def _send_text(self, data: bytes) -> None:
-        await self._socket.send_str(data.decode())
+    async def _write(self, data: bytes) -> None:
+        if self._codec.binary:
+            await self._socket.send_bytes(data)
+        else:
+            await self._socket.send_str(data.decode())
