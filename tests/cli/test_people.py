@@ -307,3 +307,19 @@ def test_a_schema_is_plain_json(covey: Run, events: Path, tmp_path: Path) -> Non
     mended = (tmp_path / "schema.json").read_text().replace('"ts": "string"', '"ts": "timestamp"')
     (tmp_path / "schema.json").write_text(mended)
     assert len(covey("match", rules, events, "--schema", tmp_path / "schema.json").rows) == 2
+
+
+def test_a_rule_on_bytes_is_named_and_the_others_are_looked_at(tmp_path: Path, covey: Run) -> None:
+    given = lines(tmp_path / "bytes.jsonl", [{"id": "raw", "filter": "raw IS NULL"}, {"id": "one", "filter": "n = 1"}])
+    events = tmp_path / "bytes.parquet"
+    pq.write_table(pa.table({"raw": [b"x", b"y"], "n": [1, 2]}), events)
+    why = "column 'raw' is of Arrow type binary, which filters can't compare; cast it first"
+    checked = covey("check", given, events)
+    assert f"rule 'raw' can't fire on these events: {why}" in checked.out
+    assert "rule 'one'" not in checked.out
+    refused = covey("report", given, events)
+    assert refused.code == 1
+    assert f"bytes.jsonl line 1: subscription 'raw': {why}" in refused.err
+    skipped = covey("report", "--on-error", "skip", given, events)
+    assert skipped.code == 0
+    assert "one: 1" in skipped.out

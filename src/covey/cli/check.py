@@ -198,7 +198,9 @@ def _hold_against(rules: list[Rule], options: CheckOptions, schema: Schema | Non
     files = sources(options.events, options.events_format, "--events-format", xml=True)
     tables = table_columns(files) if is_held(options) and schema is None else None
     if tables is not None:
-        index = converted(index, TableColumns(tables))
+        index, unread = converted(index, TableColumns(tables))
+        for bad in unread:
+            loaded.pop(str(bad.id)).notes.append(f"can't fire on these events: {one_line(bad.error)}")
     seen = Seen(index.tested, schema)
     for given in files:
         events = EventFile(given, index, batch_size=BATCH_SIZE, skip=True, step=unwatched, schema=schema)

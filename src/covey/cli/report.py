@@ -6,7 +6,7 @@ import json
 
 from covey.cli.arguments import BATCH_SIZE, ReportOptions
 from covey.cli.events import EventFile
-from covey.cli.subscriptions import index_of, is_held
+from covey.cli.subscriptions import is_held, load
 from covey.cli.terminal import complain, progress, watched
 from covey.errors import skips
 from covey.events.files import sources, table_columns
@@ -16,11 +16,15 @@ from covey.relations.rule_report import Reporter
 
 def run(options: ReportOptions) -> int:
     """Print the report, as a table or JSON, or write it as a page."""
-    index, unused = index_of(options, shown=watched())
+    loaded = load(options, shown=watched())
     given_events = sources(options.events, options.format, xml=True)
-    if given_events and is_held(options) and index.schema is None:
+    if given_events and is_held(options) and loaded.index.schema is None:
         tables = table_columns(given_events)
-        index = index if tables is None else converted(index, TableColumns(tables))
+        if tables is not None:
+            loaded.index, unread = converted(loaded.index, TableColumns(tables))
+            loaded.refuse(unread)
+    loaded.settle(options.on_error)
+    index, unused = loaded.index, loaded.report
     reporter = Reporter(index)
     with progress("events", shown=watched()) as step:
         for given in given_events:

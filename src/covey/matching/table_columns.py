@@ -119,9 +119,15 @@ class TableColumns:
         return self._schema.check(condition)
 
 
-def converted(index: Index, columns: TableColumns) -> Index:
-    """An index as a table of such columns is asked; subscriptions that can't be are in it as they are."""
-    return _asked(index, columns)[0]
+def converted(index: Index, columns: TableColumns) -> tuple[Index, list[BadSubscription]]:
+    """An index as a table of such columns is asked. Subscriptions that can't be are in it as they are, but for those
+    that name what matching can't even look at."""
+    made, bad = _asked(index, columns)
+    if not any(columns.unread(name) for name in made.tested):
+        return made, []
+    unread = [one for one in bad if any(map(columns.unread, index.filter(one.id).attributes()))]
+    wrong = {one.id for one in unread}
+    return _again(made, [(id, text) for id, text in made.rows() if id not in wrong]), unread
 
 
 def held(index: Index, columns: TableColumns) -> tuple[Index, list[BadSubscription]]:
