@@ -149,12 +149,20 @@ def test_an_event_that_breaks_the_schema_costs_only_itself(covey: Run, subscript
     assert f"{path} line 3: attribute 'company' is mandatory and missing" in done.err
 
 
-def test_a_column_of_the_wrong_type_is_one_error(covey: Run, subscriptions: Path, tmp_path: Path) -> None:
+def test_a_column_of_the_wrong_type_concerns_only_those_who_name_it(
+    covey: Run, subscriptions: Path, tmp_path: Path
+) -> None:
     pq.write_table(pa.table({"price": [b"5", b"6"], "company": ["IBM", "Dell"]}), tmp_path / "e.parquet")
+    refused = covey("match", subscriptions, tmp_path / "e.parquet")
+    assert refused.code == 1
+    assert not refused.out
+    assert "column 'price'" in refused.err
     done = covey("match", subscriptions, tmp_path / "e.parquet", "--on-error", "skip")
-    assert done.code == 1
-    assert done.err.count("\n") == 1
-    assert "column 'price'" in done.err
+    assert done.code == 0
+    assert done.rows == [{"event": 0, "subscriptions": ["ibm"]}]
+    *named, left = done.err.splitlines()
+    assert all("column 'price'" in line for line in named)
+    assert left == f"covey: left out {len(named)} subscriptions"
 
 
 def test_a_column_of_csv_that_changes_its_type_says_what_to_do(
