@@ -569,17 +569,16 @@ class Engine:
             for sender, input in run:
                 if sender.open:
                     self._handle(sender, Publications.of([input]))
-        total = sum(events.values())
-        if total:
-            expected = {other: count * self._event_seconds(other, first.message) for other, count in events.items()}
-            scale = (time.thread_time() - began) / sum(expected.values())
-            for other, count in events.items():
-                if count:
-                    other.event_seconds = _remembered(other.event_seconds, scale * expected[other] / count)
-        # A publication without events costs as much as one with some.
-        share = (time.perf_counter() - started) / (total + len(events))
+        # A publication without events costs about as much as one with some.
+        weights = {other: (count + 1) * self._event_seconds(other, first.message) for other, count in events.items()}
+        whole = sum(weights.values())
+        scale = (time.thread_time() - began) / whole
+        took = time.perf_counter() - started
         for other, count in events.items():
-            self._charge(other, (count + 1) * share)
+            if count:
+                other.event_seconds = _remembered(other.event_seconds, scale * weights[other] / count)
+            # Whoever's events go to few doesn't pay for one whose events go to all.
+            self._charge(other, took * weights[other] / whole)
 
     def _event_seconds(self, session: Session, publish: Publish) -> float:
         """What an event of a session's publication will take, about: as much as those before it did."""
